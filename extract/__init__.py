@@ -1,0 +1,1 @@
+"""Model id to graph, or a reasoned failure: sources, tracer, canonical hash, text, cut, validation."""

@@ -1,0 +1,46 @@
+"""Expected failures of one subject: the reasons there are, and the exception that carries one.
+
+A step raises `SubjectError`; the task that runs it turns it into one row of table `failures` and goes on.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a subject was dropped. Transient reasons are tried again by the next run, the others are not."""
+
+    UNKNOWN_MODEL = "unknown_model"
+    BUILD_FAILED = "build_failed"
+    OVER_MAX_PARAMS = "over_max_params"
+    FORWARD_FAILED = "forward_failed"
+    DATA_DEPENDENT = "data_dependent"
+    UNTRACKED_TENSOR = "untracked_tensor"
+    UNSUPPORTED_ARGUMENT = "unsupported_argument"
+    NO_TENSOR_OUTPUT = "no_tensor_output"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    EXITED = "exited"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUTPUT_FLOOD = "output_flood"
+    TOO_MANY_PROCESSES = "too_many_processes"
+    BAD_REPLY = "bad_reply"
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the next run should try again: the cause may lie in the machine and not in the subject."""
+        return self in (Reason.BAD_REPLY,)
+
+
+class SubjectError(Exception):
+    """One subject cannot be brought through one step; picklable."""
+
+    def __init__(self, subject: str, reason: Reason, detail: str) -> None:
+        super().__init__(subject, reason, detail)
+        self.subject = subject
+        self.reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.reason}: {self.detail}"

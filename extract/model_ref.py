@@ -1,0 +1,53 @@
+"""A model that a source named, and the trace that came of it: the records that open the pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from extract.graph import Graph
+
+Domain = Literal["nlp", "cv", "multimodal", "audio", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRef:
+    """One model by its id (`timm/resnet18`: source, slash, the source's own name); null where the source does not say."""
+
+    model_id: str
+    source: str
+    framework: str = "torch"
+    architecture: str | None = None
+    family: str | None = None
+    config_sha256: str | None = None
+    revision: str | None = None
+    domain: Domain | None = None
+    licence: str | None = None
+    gated: bool | None = None
+    num_parameters: int | None = None
+    traced_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRead:
+    """A tensor's value read by Python during a trace: before which op, by what (`item`, `__bool__`, ...), and
+    whether the value depends on a data input (then the program is one branch of the model)."""
+
+    op_index: int
+    method: str
+    depends_on_input: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one trace yields. `tensor_mode` is what it ran on: `meta`, `fake` or `real` tensors."""
+
+    model: ModelRef
+    graph: Graph
+    tracer: Literal["function_mode", "dynamo"]
+    tensor_mode: Literal["meta", "fake", "real"]
+    value_reads: tuple[ValueRead, ...]
+    torch_version: str
+    build_seconds: float
+    trace_seconds: float
+    part: int = 0

@@ -1,0 +1,1 @@
+"""Flows, the command line and the order of the steps."""

@@ -1,0 +1,1 @@
+"""Graphs to subgraphs: folding, plateaus, alignment; pure and deterministic."""

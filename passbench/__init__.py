@@ -1,0 +1,1 @@
+"""Bench tasks, selection, leakage, running a pass, integrity, scores."""

@@ -1,0 +1,1 @@
+"""Subgraph and device to timing; kernel counting; cost."""

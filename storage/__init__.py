@@ -1,0 +1,1 @@
+"""Nouns to and from Parquet, DuckDB and the manifest; table schemas and their version."""

@@ -1,0 +1,1 @@
+"""One shard of work each: read, one call, write, short report."""
