@@ -1,0 +1,21 @@
+"""Settings that every test shares: no network, one thread per test run, hypothesis without deadlines."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+os.environ.setdefault("DO_NOT_TRACK", "1")
+
+settings.register_profile("passnet", deadline=None, derandomize=True)
+settings.load_profile("passnet")
+
+
+@pytest.fixture(scope="session")
+def repository_root(pytestconfig: pytest.Config) -> os.PathLike[str]:
+    """The checkout's root folder."""
+    return pytestconfig.rootpath
