@@ -1,0 +1,201 @@
+"""A graph to its three hashes: which program it is, at which operand shapes, and up to which sizes.
+
+Algorithms `passnet-graph/1`, `passnet-signature/1` and `passnet-structure/1` (definitions.md section 1; the exact
+text that is hashed is in docs/definitions.md). Standard library only, deterministic, linear in the graph. An
+independent verifier in tests/ recomputes the hashes from a sample directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from extract.canonical import BoundCall, bind, mutated_operands
+from extract.graph import (
+    Arg,
+    ArgList,
+    ArgSlice,
+    Graph,
+    Node,
+    OpRef,
+    Ref,
+    TensorRef,
+    TorchConstant,
+    is_contiguous,
+)
+from extract.op_tables import load_size_args
+
+GRAPH_ALGORITHM = "passnet-graph/1"
+SIGNATURE_ALGORITHM = "passnet-signature/1"
+STRUCTURE_ALGORITHM = "passnet-structure/1"
+SINGLE_OP_ALGORITHM = "passnet-single-op/1"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphHashes:
+    """The three identities of a graph, each 64 hexadecimal characters."""
+
+    graph_sha256: str
+    signature_sha256: str
+    structure_sha256: str
+
+
+def hash_graph(graph: Graph) -> GraphHashes:
+    """Return all three hashes of `graph`, walking it once."""
+    numbering = _Numbering(graph)
+    lines, masked = [GRAPH_ALGORITHM], [STRUCTURE_ALGORITHM]
+    for node, call in zip(graph.nodes, numbering.calls, strict=True):
+        line, masked_line = numbering.line(node, call)
+        lines.append(line)
+        masked.append(masked_line)
+    closing = "return" + "".join(f" {numbering.name(ref)}" for ref in graph.outputs)
+    lines.append(closing)
+    masked.append(closing)
+    graph_sha256 = _sha256(lines)
+    signature = _sha256([SIGNATURE_ALGORITHM, graph_sha256, *numbering.operand_lines()])
+    return GraphHashes(graph_sha256, signature, _sha256(masked))
+
+
+def graph_sha256(graph: Graph) -> str:
+    """Return the identity of the program: ops, edges and literals."""
+    return hash_graph(graph).graph_sha256
+
+
+def signature_sha256(graph: Graph) -> str:
+    """Return the identity of the program at its operands' kinds, shapes and dtypes: the key of a graph's row."""
+    return hash_graph(graph).signature_sha256
+
+
+def structure_sha256(graph: Graph) -> str:
+    """Return the identity of the program with size arguments masked: one for all batch and image sizes."""
+    return hash_graph(graph).structure_sha256
+
+
+def single_op_sha256(graph: Graph, index: int) -> str:
+    """Return the key of one op: name, literals with sizes masked, operand kinds, ranks and dtypes."""
+    node = graph.nodes[index]
+    op, arguments = bind(node)
+    operands: list[str] = []
+
+    def describe(ref: Ref) -> str:
+        text = _describe_operand(graph, ref)
+        operands.append(text)
+        return text
+
+    body = " ".join(f"{name}={_format(value, describe, _is_size(op, name), op)}" for name, value in arguments)
+    return _sha256([SINGLE_OP_ALGORITHM, f"{op} {body}"])
+
+
+def op_sequence(graph: Graph) -> str:
+    """Return the canonical op names in recorded order, joined by newlines."""
+    return "\n".join(graph.op_names)
+
+
+class _Numbering:
+    """Numbers values by first appearance in the body; an in-place op's operand goes on under the op's number."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._numbers: dict[Ref, int] = {}
+        self._renamed: dict[int, int] = {}
+        self._tensors: list[tuple[int, int]] = []
+        self._next = 0
+        self.calls: list[BoundCall] = [bind(node) for node in graph.nodes]
+        self._position = 0
+
+    def line(self, node: Node, call: BoundCall) -> tuple[str, str]:
+        """Return the op's line and the same with sizes masked; to be called once per op, in order."""
+        op, arguments = call
+        plain: list[str] = []
+        masked: list[str] = []
+        for name, value in arguments:
+            text = _format(value, self.name, False, op)
+            plain.append(f"{name}={text}")
+            masked.append(f"{name}={_format(value, self.name, True, op)}" if _is_size(op, name) else plain[-1])
+        number = self._new_number(OpRef(self._position))
+        for ref in mutated_operands(node):
+            self._renamed[self._resolve(ref)] = number
+        self._position += 1
+        head = f"%{number} = {op}"
+        return " ".join([head, *plain]), " ".join([head, *masked])
+
+    def name(self, ref: Ref) -> str:
+        """Return how a line refers to a value: its number, and the element where its op returned several."""
+        path = ref.path if isinstance(ref, OpRef) else ()
+        return f"%{self._resolve(ref)}" + "".join(f".{element}" for element in path)
+
+    def operand_lines(self) -> Iterator[str]:
+        """Yield kind, shape, dtype (and stride where not contiguous) of each numbered tensor, by number."""
+        for number, index in self._tensors:
+            tensor = self._graph.tensors[index]
+            stride = "" if is_contiguous(tensor.shape, tensor.stride) else f" {_ints(tensor.stride)}"
+            yield f"%{number} {tensor.kind} {_ints(tensor.shape)} {tensor.dtype}{stride}"
+
+    def _resolve(self, ref: Ref) -> int:
+        base: Ref = OpRef(ref.index) if isinstance(ref, OpRef) else ref
+        number = self._numbers.get(base)
+        if number is None:
+            number = self._new_number(base)
+            if isinstance(ref, TensorRef):
+                self._tensors.append((number, ref.index))
+        while number in self._renamed and not (isinstance(ref, OpRef) and ref.path):
+            number = self._renamed[number]
+        return number
+
+    def _new_number(self, ref: Ref) -> int:
+        number = self._numbers[ref] = self._next
+        self._next += 1
+        return number
+
+
+def _format(value: Arg, name_ref: object, masked: bool, op: str) -> str:
+    if isinstance(value, TensorRef | OpRef):
+        return name_ref(value)  # pyright: ignore
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return "@size" if masked and op not in ("getitem", "setitem") else str(value)
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, float | complex):
+        return repr(value)
+    if isinstance(value, TorchConstant):
+        return "@device" if value.kind == "device" else value.name
+    if isinstance(value, ArgSlice):
+        bounds = [_format_bound(bound, name_ref, masked, op) for bound in (value.start, value.stop)]
+        return f"slice({bounds[0]},{bounds[1]},{_format(value.step, name_ref, False, op)})"
+    if isinstance(value, ArgList):
+        body = ",".join(_format(element, name_ref, masked, op) for element in value.elements)
+        return f"[{body}]" if op in ("getitem", "setitem") else f"({body})"
+    if isinstance(value, tuple):
+        return "(" + ",".join(_format(element, name_ref, masked, op) for element in value) + ")"
+    return "..."
+
+
+def _format_bound(bound: Arg, name_ref: object, masked: bool, op: str) -> str:
+    is_int = isinstance(bound, int) and not isinstance(bound, bool)
+    return "@size" if masked and is_int else _format(bound, name_ref, False, op)
+
+
+def _describe_operand(graph: Graph, ref: Ref) -> str:
+    if isinstance(ref, TensorRef):
+        tensor = graph.tensors[ref.index]
+        return f"{tensor.kind}:{len(tensor.shape)}:{tensor.dtype}"
+    for output in graph.nodes[ref.index].outputs:
+        if output.path == ref.path:
+            return f"op:{len(output.shape)}:{output.dtype}"
+    return "op"
+
+
+def _is_size(op: str, argument: str) -> bool:
+    return (op, argument) in load_size_args()
+
+
+def _ints(values: tuple[int, ...]) -> str:
+    return "(" + ",".join(map(str, values)) + ")"
+
+
+def _sha256(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
