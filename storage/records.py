@@ -1,0 +1,267 @@
+"""Nouns to Arrow tables and back: what a child sends its parent, and what the corpus stores.
+
+One trace gives the rows of `models`, `graphs`, `graph_texts`, `graph_sources`, `nodes` and `custom_ops`; hashes and
+text are computed here, so that every writer of a graph stores the same ones. Lossless: `graph_from_rows` gives back a
+graph equal field by field. Loads the standard library, pyarrow and the nouns only; columns that need xxhash stay null
+until the parent calls `storage.fingerprints.add_xxh3`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from extract.failure import Reason
+from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
+from extract.hashing import hash_graph, single_op_sha256
+from extract.literals import literals_json
+from extract.model_ref import ModelRef, Trace
+from extract.text import parse, render
+from storage.schemas import SCHEMAS
+
+if TYPE_CHECKING:
+    from extract.validation import Constraint
+
+_FLOATING = ("float", "bfloat")
+_EXACT_DOUBLE = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One subject that one step dropped; a row of `failures`. `seconds` is None where not measured; `at` is UTC."""
+
+    subject: str
+    step: str
+    reason: Reason
+    detail: str
+    run_id: str
+    seconds: float | None
+    at: datetime
+    step_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CustomOp:
+    """An op outside torch that a graph calls, with the Python source that registers it where there is one."""
+
+    name: str
+    schema: str | None = None
+    source: str | None = None
+    licence: str | None = None
+
+
+def trace_tables(trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomOp] = ()) -> dict[str, pa.Table]:
+    """Return the rows of one trace, by table; `traced_at` must carry a time zone. Cost is linear in the ops."""
+    graph = trace.graph
+    hashes = hash_graph(graph)
+    signature = hashes.signature_sha256
+    source_row = {
+        "model_id": trace.model.model_id,
+        "part": trace.part,
+        "signature_sha256": signature,
+        "torch_version": trace.torch_version,
+        "build_seconds": trace.build_seconds,
+        "trace_seconds": trace.trace_seconds,
+        "traced_at": traced_at,
+    }
+    graph_row = _graph_row(trace) | {
+        "signature_sha256": signature,
+        "graph_sha256": hashes.graph_sha256,
+        "structure_sha256": hashes.structure_sha256,
+    }
+    return {
+        "models": model_table([trace.model]),
+        "graphs": rows_to_table("graphs", [graph_row]),
+        "graph_texts": rows_to_table("graph_texts", [{"signature_sha256": signature, "model_py": render(graph)}]),
+        "graph_sources": rows_to_table("graph_sources", [source_row]),
+        "nodes": _node_table(signature, graph),
+        "custom_ops": rows_to_table("custom_ops", [dataclasses.asdict(op) for op in custom_ops]),
+    }
+
+
+def model_table(models: Iterable[ModelRef]) -> pa.Table:
+    """Return the rows of `models` for models that a source named, in the order given."""
+    return rows_to_table("models", [dataclasses.asdict(model) for model in models])
+
+
+def constraint_table(signature_sha256: str, constraints: Sequence[Constraint]) -> pa.Table:
+    """Return the rows of `constraints` for the verdicts on one graph."""
+    rows = [
+        {
+            "signature_sha256": signature_sha256,
+            "constraint": verdict.constraint,
+            "outcome": verdict.outcome,
+            "level": verdict.level,
+            "reason": verdict.reason or None,
+            "detail": verdict.detail or None,
+            "seconds": verdict.seconds,
+        }
+        for verdict in constraints
+    ]
+    return rows_to_table("constraints", rows)
+
+
+def failure_table(failures: Iterable[Failure]) -> pa.Table:
+    """Return the rows of `failures`, in the order given."""
+    rows = [dataclasses.asdict(failure) | {"reason": str(failure.reason)} for failure in failures]
+    return rows_to_table("failures", rows)
+
+
+def graph_from_rows(graphs_row: Mapping[str, Any], model_py: str, nodes_rows: Sequence[Mapping[str, Any]]) -> Graph:
+    """Rebuild a graph from its stored rows, `nodes_rows` in index order; equal to the traced one field by field.
+
+    Raises ValueError when the text and the rows do not tell of the same ops.
+    """
+    tensors = tuple(_tensor_from_row(row) for row in graphs_row["tensors"])
+    graph = parse(model_py, tensors)
+    if len(graph.nodes) != len(nodes_rows):
+        raise ValueError(f"the text holds {len(graph.nodes)} ops, table nodes {len(nodes_rows)}")
+    nodes = tuple(_with_outputs(node, row) for node, row in zip(graph.nodes, nodes_rows, strict=True))
+    return dataclasses.replace(graph, nodes=nodes)
+
+
+def rows_to_table(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return rows as an Arrow table of the stored schema; columns that a row lacks are null."""
+    schema = SCHEMAS[table]
+    columns = [pa.array([row.get(field.name) for row in rows], type=field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def tables_to_bytes(tables: Mapping[str, pa.Table]) -> bytes:
+    """Return tables as one buffer: per table an Arrow stream, its name in the schema's metadata."""
+    sink = pa.BufferOutputStream()
+    for name, table in tables.items():
+        schema = table.schema.with_metadata({"table": name})
+        with pa.ipc.new_stream(sink, schema) as writer:
+            writer.write_table(table.replace_schema_metadata(schema.metadata))
+    return sink.getvalue().to_pybytes()
+
+
+def tables_from_bytes(payload: bytes) -> dict[str, pa.Table]:
+    """Undo `tables_to_bytes`; raises pa.ArrowInvalid or KeyError on bytes that it did not write."""
+    source = pa.BufferReader(payload)
+    tables: dict[str, pa.Table] = {}
+    while source.tell() < len(payload):
+        with pa.ipc.open_stream(source) as reader:
+            table = reader.read_all()
+        name = (table.schema.metadata or {})[b"table"].decode()
+        tables[name] = table.cast(SCHEMAS[name])
+    return tables
+
+
+def _graph_row(trace: Trace) -> dict[str, Any]:
+    graph = trace.graph
+    num_inputs = sum(tensor.kind == "input" for tensor in graph.tensors)
+    return {
+        "op_sequence": list(graph.op_names),
+        "num_ops": len(graph.nodes),
+        "num_inputs": num_inputs,
+        "num_weights": len(graph.tensors) - num_inputs,
+        "tensors": [_tensor_row(tensor) for tensor in graph.tensors],
+        "dtype": _main_dtype(graph),
+        "domain": trace.model.domain,
+        "tracer": trace.tracer,
+        "tensor_mode": trace.tensor_mode,
+        "num_value_reads": len(trace.value_reads),
+        "value_reads": [dataclasses.asdict(read) for read in trace.value_reads],
+    }
+
+
+def _main_dtype(graph: Graph) -> str | None:
+    counts = Counter(
+        output.dtype for node in graph.nodes for output in node.outputs if output.dtype.startswith(_FLOATING)
+    )
+    return min(counts, key=lambda dtype: (-counts[dtype], dtype)) if counts else None
+
+
+def _tensor_row(tensor: TensorMeta) -> dict[str, Any]:
+    row = {
+        "name": tensor.name,
+        "kind": tensor.kind,
+        "original_name": tensor.original_name,
+        "shape": tensor.shape,
+        "stride": tensor.stride,
+        "dtype": tensor.dtype,
+        "mean": tensor.mean,
+        "std": tensor.std,
+        "min": tensor.min,
+        "max": tensor.max,
+        "stats_source": tensor.stats_source,
+    }
+    if tensor.values is not None:
+        row["data"] = [float(value) for value in tensor.values]
+        if any(isinstance(value, int) and abs(value) > _EXACT_DOUBLE for value in tensor.values):
+            row["data_exact"] = [str(value) for value in tensor.values]
+    return row
+
+
+def _tensor_from_row(row: Mapping[str, Any]) -> TensorMeta:
+    return TensorMeta(
+        name=row["name"],
+        kind=row["kind"],
+        original_name=row["original_name"],
+        shape=tuple(row["shape"]),
+        stride=tuple(row["stride"]),
+        dtype=row["dtype"],
+        mean=row["mean"],
+        std=row["std"],
+        min=row["min"],
+        max=row["max"],
+        values=_tensor_values(row),
+        stats_source=row["stats_source"],
+    )
+
+
+def _tensor_values(row: Mapping[str, Any]) -> tuple[float | int | bool, ...] | None:
+    if row["data"] is None:
+        return None
+    if row["data_exact"] is not None:
+        return tuple(int(value) for value in row["data_exact"])
+    if row["dtype"] == "bool":
+        return tuple(bool(value) for value in row["data"])
+    if row["dtype"].startswith(_FLOATING):
+        return tuple(row["data"])
+    return tuple(int(value) for value in row["data"])
+
+
+def _node_table(signature: str, graph: Graph) -> pa.Table:
+    nodes = graph.nodes
+    first = [node.outputs[0] if node.outputs else None for node in nodes]
+    columns: dict[str, list[Any]] = {
+        "signature_sha256": [signature] * len(nodes),
+        "index": list(range(len(nodes))),
+        "op": [node.op for node in nodes],
+        "target": [node.target for node in nodes],
+        "operands": [_operands(node) for node in nodes],
+        "literals": [literals_json(node) for node in nodes],
+        "output_shape": [output and output.shape for output in first],
+        "output_dtype": [output and output.dtype for output in first],
+        "outputs": [[_output_row(output) for output in node.outputs] for node in nodes],
+        "single_op_sha256": [single_op_sha256(graph, index) for index in range(len(nodes))],
+    }
+    schema = SCHEMAS["nodes"]
+    return pa.Table.from_arrays([pa.array(columns[field.name], type=field.type) for field in schema], schema=schema)
+
+
+def _operands(node: Node) -> list[int]:
+    return [-1 - ref.index if isinstance(ref, TensorRef) else ref.index for ref in node.refs()]
+
+
+def _output_row(output: OutputMeta) -> dict[str, Any]:
+    return {"path": output.path, "shape": output.shape, "stride": output.stride, "dtype": output.dtype}
+
+
+def _with_outputs(node: Node, row: Mapping[str, Any]) -> Node:
+    if (node.op, node.target) != (row["op"], row["target"]):
+        raise ValueError(f"op {row['index']}: the text says {node.target}, table nodes {row['target']}")
+    outputs = tuple(
+        OutputMeta(tuple(output["path"]), tuple(output["shape"]), tuple(output["stride"]), output["dtype"])
+        for output in row["outputs"]
+    )
+    return dataclasses.replace(node, outputs=outputs)
