@@ -26,11 +26,12 @@ class Reason(StrEnum):
     OUTPUT_FLOOD = "output_flood"
     TOO_MANY_PROCESSES = "too_many_processes"
     BAD_REPLY = "bad_reply"
+    KILLED = "killed"
 
     @property
     def is_transient(self) -> bool:
         """Whether the next run should try again: the cause may lie in the machine and not in the subject."""
-        return self in (Reason.BAD_REPLY,)
+        return self in (Reason.BAD_REPLY, Reason.KILLED)
 
 
 class SubjectError(Exception):
