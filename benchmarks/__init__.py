@@ -1,0 +1,1 @@
+"""Speed against named peers, and the acceptance runs; each script prints its figures and a last line `ratio=`."""
