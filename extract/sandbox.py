@@ -1,8 +1,8 @@
 """A warm, killable child that answers requests: foreign code runs there, under limits, and never here.
 
 One `Sandbox` is one child at a time (started at need, replaced when it fails or has served enough) and is used by
-one thread at a time. A request that the child does not survive raises `ChildFailed` with a reason of
-`extract.failure.Reason`; the next request finds a new child. Standard library only.
+one thread at a time (`interrupt` excepted). A request that the child does not survive raises `ChildFailed` with a
+reason of `extract.failure.Reason`; the next request finds a new child. Standard library only.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,7 @@ GIB = 1 << 30
 _ROOT = Path(__file__).resolve().parents[1]
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "VIRTUAL_ENV")
 _END_SECONDS = 15.0
+_STARVED = ("bad_alloc", "MemoryError", "not enough memory", "Cannot allocate memory", "can't allocate memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,8 @@ class Sandbox:
         self._env = dict(env or {})
         self._child: _Child | None = None
         self._num_started = 0
+        self._interrupted: str | None = None
+        self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -152,12 +156,25 @@ class Sandbox:
         self._recycle(child)
         return reply, reply_payload
 
+    def interrupt(self) -> None:
+        """End the child from any thread: the request in progress raises ChildFailed with reason `killed`."""
+        with self._lock:
+            if self._child is not None:
+                self._interrupted = self._child.token
+                _ask_to_end(self._child)
+
     def close(self) -> None:
         """End the child and all that it started; the sandbox can be used again."""
-        child, self._child = self._child, None
+        child = self._take_child()
         if child is not None:
             _read_report(child)
             _dispose(child)
+
+    def _take_child(self) -> _Child | None:
+        """Detach the child under the lock, so that `interrupt` never writes to a pipe that is closed."""
+        with self._lock:
+            child, self._child = self._child, None
+        return child
 
     def _recycle(self, child: _Child) -> None:
         old = child.num_served >= self.limits.num_requests or resident_bytes([child.pid]) > self.limits.recycle_bytes
@@ -166,7 +183,7 @@ class Sandbox:
 
     def _end(self, error: Exception, limit: float) -> ChildFailed:
         """Kill the child and say why it failed, from what was seen here and what its guard reports."""
-        child, self._child = self._child, None
+        child = self._take_child()
         if child is None:
             return ChildFailed(Reason.BAD_REPLY, "the child is gone")
         stopped = isinstance(error, StreamStopped)
@@ -175,6 +192,8 @@ class Sandbox:
             _wait_readable(child.control_fd, 5.0)
         report = _read_report(child)
         _dispose(child)
+        if self._interrupted == child.token:
+            return ChildFailed(Reason.KILLED, "interrupted by this run")
         if timed_out and report.get("reason") is None:
             return ChildFailed(Reason.TIMEOUT, f"no reply within {limit:g} s{_tail(report)}")
         if isinstance(error, FrameError):
@@ -249,9 +268,13 @@ def _environment(directory: str, env: Mapping[str, str]) -> dict[str, str]:
 
 def _read_report(child: _Child) -> dict[str, Any]:
     """Ask the guard to end the tree and return its report; empty when the guard itself is gone."""
+    _ask_to_end(child)
+    return _read_line(child.control_fd, _END_SECONDS)
+
+
+def _ask_to_end(child: _Child) -> None:
     with contextlib.suppress(BrokenPipeError):
         os.write(child.lifeline_fd, b"k")
-    return _read_line(child.control_fd, _END_SECONDS)
 
 
 def _dispose(child: _Child) -> None:

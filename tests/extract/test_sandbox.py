@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -161,6 +162,17 @@ def test_killed_guard_is_survived_and_leaves_nothing(sandbox: Sandbox) -> None:
     assert evaluate(sandbox, "value = 1") == 1
     sandbox.close()
     assert descendants(os.getpid()) == []
+
+
+def test_interrupt_from_another_thread_ends_the_request(sandbox: Sandbox) -> None:
+    sandbox.start()
+    timer = threading.Timer(0.3, sandbox.interrupt)
+    timer.start()
+    with pytest.raises(ChildFailed) as caught:
+        sandbox.request({"code": "time.sleep(60)"}, seconds=30)
+    timer.join()
+    assert caught.value.reason == Reason.KILLED
+    assert evaluate(sandbox, "value = 1") == 1
 
 
 def test_kill_of_the_parent_leaves_no_process_and_no_folder(tmp_path: Path) -> None:
