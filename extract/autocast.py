@@ -1,0 +1,137 @@
+"""What autocast does to one call, made explicit: the casts of its operands.
+
+Inside an autocast region torch casts operands before it computes. A graph must say so itself, so that it replays
+without autocast and can be cut anywhere. `find_casts` runs the call on fake twins under a dispatch mode and compares
+the aten calls with and without autocast: equal means autocast does nothing; else the casts that open the
+autocast run are tried as explicit casts, and taken only if the rest of the run is then the same without autocast.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from extract.arguments import map_tensors
+
+Casts = dict[int, torch.dtype]
+_AtenCalls = list[tuple[str, tuple[torch.dtype, ...]]]
+_COPY = "aten._to_copy.default"
+
+
+def autocast_off(device_type: str) -> torch.autocast:
+    """Return a context in which `device_type` computes without autocast."""
+    return torch.autocast(device_type, enabled=False)
+
+
+def is_enabled(device_type: str) -> bool:
+    """Tell whether the calling code runs inside an autocast region of this device type."""
+    return torch.is_autocast_enabled(device_type)
+
+
+def find_casts(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], device_type: str
+) -> Casts | None:
+    """Return id(operand) -> dtype that autocast would cast it to; empty when autocast leaves the call alone.
+
+    None when the casts lie inside the call, so that no cast of operands reproduces them.
+    """
+    twins = _FakeTwins()
+    plain_args, plain_kwargs = twins.of(args), twins.of(dict(kwargs))
+    with_autocast, casts = _observe(func, plain_args, plain_kwargs, None)
+    without, _ = _observe(func, twins.of(args), twins.of(dict(kwargs)), device_type)
+    if with_autocast == without:
+        return {}
+    chosen = {twins.original[key]: dtype for key, dtype in casts.items() if key in twins.original}
+    if not chosen or len(chosen) != len(casts):
+        return None
+
+    def cast(tensor: torch.Tensor) -> torch.Tensor:
+        return twins.twin(tensor).to(chosen[id(tensor)]) if id(tensor) in chosen else twins.twin(tensor)
+
+    explicit, _ = _observe(func, map_tensors(args, cast), map_tensors(dict(kwargs), cast), device_type)
+    return chosen if explicit == with_autocast[len(casts) :] else None
+
+
+@lru_cache(maxsize=256)
+def inlined(func: types.FunctionType) -> types.FunctionType:
+    """Return a copy of a Python function of torch that runs its body instead of dispatching itself to a mode."""
+    names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+    patched = {**func.__globals__, **{name: _never for name in names}}
+    copy = types.FunctionType(func.__code__, patched, func.__name__, func.__defaults__, func.__closure__)
+    copy.__kwdefaults__ = func.__kwdefaults__
+    return copy
+
+
+def _never(*_tensors: Any) -> bool:
+    return False
+
+
+class _AtenRecorder(TorchDispatchMode):
+    """Notes aten calls with the dtypes of their tensors, and the casts that come before any other call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: _AtenCalls = []
+        self.casts: Casts = {}
+        self._is_opening = True
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        dtypes: list[torch.dtype] = []
+        map_tensors((args, kwargs or {}), lambda tensor: dtypes.append(tensor.dtype))
+        self.calls.append((str(func), tuple(dtypes)))
+        target = (kwargs or {}).get("dtype")
+        self._is_opening = self._is_opening and str(func) == _COPY and target is not None
+        if self._is_opening:
+            self.casts[id(args[0])] = target
+        return func(*args, **(kwargs or {}))
+
+
+def _observe(func: Callable[..., Any], args: Any, kwargs: Any, off_for: str | None) -> tuple[_AtenCalls, Casts]:
+    recorder = _AtenRecorder()
+    is_cached = torch.is_autocast_cache_enabled()
+    torch.set_autocast_cache_enabled(False)
+    try:
+        with torch.no_grad(), recorder:
+            if off_for is None:
+                func(*args, **kwargs)
+            else:
+                with autocast_off(off_for):
+                    func(*args, **kwargs)
+    finally:
+        torch.set_autocast_cache_enabled(is_cached)
+    return recorder.calls, recorder.casts
+
+
+class _FakeTwins:
+    """Fake copies of operands, one per operand, so that observing a call changes nothing."""
+
+    def __init__(self) -> None:
+        self.original: dict[int, int] = {}
+        self._mode: FakeTensorMode | None = None
+        self._twins: dict[int, torch.Tensor] = {}
+
+    def of(self, arguments: Any) -> Any:
+        """Return `arguments` with fake twins in place of tensors."""
+        return map_tensors(arguments, self.twin)
+
+    def twin(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the twin of one operand."""
+        if id(tensor) not in self._twins:
+            self._twins[id(tensor)] = self._copy(tensor)
+            self.original[id(self._twins[id(tensor)])] = id(tensor)
+        return self._twins[id(tensor)]
+
+    def _copy(self, tensor: torch.Tensor) -> torch.Tensor:
+        if isinstance(tensor, FakeTensor):
+            return tensor.detach()
+        if self._mode is None:
+            self._mode = FakeTensorMode(allow_non_fake_inputs=True)
+        return self._mode.from_tensor(tensor.detach())

@@ -1,0 +1,93 @@
+"""Run a graph on given operands: each node's callable is found through the allowlist, never by evaluating text.
+
+Works on real, meta and fake operands. Values are freed after their last use, so peak memory is the program's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from extract.arguments import decode
+from extract.graph import Graph, Node, OpRef, Ref, TensorRef
+from extract.spelling import UnknownCallable, resolve
+
+# Calls that move a tensor to a named device; a replay moves it to its own device instead.
+_DEVICE_MOVES = frozenset({"torch.Tensor.cpu", "torch.Tensor.cuda"})
+
+
+def replay(
+    graph: Graph, operands: Sequence[torch.Tensor], device: torch.device | None = None
+) -> tuple[torch.Tensor, ...]:
+    """Return the graph's outputs for `operands` (one per entry of `graph.tensors`, same order).
+
+    Operands may be mutated, as by the model itself. `device` replaces device literals; by default the first operand's.
+    Raises `UnknownCallable` for a target off the allowlist, and whatever torch raises.
+    """
+    if len(operands) != len(graph.tensors):
+        raise ValueError(f"graph takes {len(graph.tensors)} operands, got {len(operands)}")
+    device = device or (operands[0].device if operands else torch.device("cpu"))
+    expiring = _last_uses(graph)
+    values: dict[int, Any] = {}
+
+    def lookup(ref: Ref) -> Any:
+        return operands[ref.index] if isinstance(ref, TensorRef) else _follow(values[ref.index], ref.path)
+
+    with torch.no_grad():
+        for index, node in enumerate(graph.nodes):
+            values[index] = run_node(node, lookup, device)
+            for dead in expiring[index]:
+                del values[dead]
+    return tuple(lookup(ref) for ref in graph.outputs)
+
+
+def run_node(node: Node, lookup: Callable[[Ref], Any], device: torch.device | None) -> Any:
+    """Execute one node on the values that `lookup` gives for its refs, and return what the call returns."""
+    args = [decode(arg, lookup, device) for arg in node.args]
+    if device is not None and node.target in _DEVICE_MOVES:
+        return args[0].to(device)
+    if device is not None and node.target == "torch.Tensor.to":
+        args = [device if _is_device_name(arg) else arg for arg in args]
+    kwargs = {name: decode(arg, lookup, device) for name, arg in node.kwargs}
+    if device is not None and isinstance(kwargs.get("device"), str):
+        kwargs["device"] = device
+    return callable_of(node.target)(*args, **kwargs)
+
+
+@lru_cache(maxsize=4096)
+def callable_of(target: str) -> Callable[..., Any]:
+    """Return what a node calls: `extract.spelling.resolve`, and assignment for `torch.Tensor.<attribute>.__set__`."""
+    if target in ("torch.Tensor.data.__set__", "torch.Tensor.real.__set__", "torch.Tensor.imag.__set__"):
+        attribute = target.split(".")[2]
+        return lambda tensor, value: setattr(tensor, attribute, value)
+    return resolve(target)
+
+
+def _follow(value: Any, path: tuple[int, ...]) -> Any:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _is_device_name(arg: Any) -> bool:
+    return isinstance(arg, str) and arg.split(":")[0] in ("cpu", "cuda", "meta", "mps", "xpu")
+
+
+def _last_uses(graph: Graph) -> list[list[int]]:
+    """Per node, the ops whose values nobody needs after it."""
+    last = {index: index for index in range(len(graph.nodes))}
+    for index, node in enumerate(graph.nodes):
+        last.update({ref.index: index for ref in node.refs() if isinstance(ref, OpRef)})
+    for ref in graph.outputs:
+        if isinstance(ref, OpRef):
+            last.pop(ref.index, None)
+    expiring: list[list[int]] = [[] for _ in graph.nodes]
+    for index, user in last.items():
+        expiring[user].append(index)
+    return expiring
+
+
+__all__ = ["UnknownCallable", "callable_of", "replay", "run_node"]
