@@ -43,5 +43,7 @@ def from_os_error(error: OSError, path: str) -> CorpusError | None:
             "the corpus is intact: free some space and run the same command again",
         )
     if error.errno in _ACCESS_ERRNOS:
-        return UsageError(f"{path} cannot be written ({error.strerror or error})", "make it writable or name another --corpus")
+        return UsageError(
+            f"{path} cannot be written ({error.strerror or error})", "make it writable or name another --corpus"
+        )
     return None

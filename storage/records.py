@@ -20,7 +20,7 @@ import pyarrow as pa
 from extract.failure import Reason
 from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import hash_graph, single_op_sha256
-from extract.literals import literals_json
+from extract.literals import arguments_json
 from extract.model_ref import ModelRef, Trace
 from extract.text import parse, render
 from storage.schemas import SCHEMAS
@@ -181,7 +181,7 @@ def _main_dtype(graph: Graph) -> str | None:
 
 
 def _tensor_row(tensor: TensorMeta) -> dict[str, Any]:
-    row = {
+    row: dict[str, Any] = {
         "name": tensor.name,
         "kind": tensor.kind,
         "original_name": tensor.original_name,
@@ -239,7 +239,7 @@ def _node_table(signature: str, graph: Graph) -> pa.Table:
         "op": [node.op for node in nodes],
         "target": [node.target for node in nodes],
         "operands": [_operands(node) for node in nodes],
-        "literals": [literals_json(node) for node in nodes],
+        "literals": [arguments_json(node) for node in nodes],
         "output_shape": [output and output.shape for output in first],
         "output_dtype": [output and output.dtype for output in first],
         "outputs": [[_output_row(output) for output in node.outputs] for node in nodes],

@@ -18,7 +18,9 @@ _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 _INT_LIST: Final = pa.list_(pa.int64())
 
 
-def _column(name: str, arrow_type: pa.DataType, description: str, *, null: bool = True, volatile: bool = False) -> pa.Field:
+def _column(
+    name: str, arrow_type: pa.DataType, description: str, *, null: bool = True, volatile: bool = False
+) -> pa.Field:
     metadata: dict[bytes | str, bytes | str] = {"description": description}
     if volatile:
         metadata["volatile"] = "1"
@@ -155,8 +157,15 @@ _NODES = pa.schema(
         _column("index", pa.int32(), "Position of the op in recorded order, from 0.", null=False),
         _column("op", pa.string(), "Canonical op name, the same for all spellings.", null=False),
         _column("target", pa.string(), "Public spelling that was called.", null=False),
-        _column("operands", pa.list_(pa.int32()), "Refs in argument order: op index, or -1 - tensor index.", null=False),
-        _column("literals", pa.string(), "Arguments as one JSON text, refs as {\"ref\": ...}.", null=False),
+        _column(
+            "operands", pa.list_(pa.int32()), "Refs in argument order: op index, or -1 - tensor index.", null=False
+        ),
+        _column(
+            "literals",
+            pa.string(),
+            'Arguments as one JSON text; operands are {"op": [index, ...]} or {"tensor": index}.',
+            null=False,
+        ),
         _column("output_shape", _INT_LIST, "Shape of the first tensor returned; null when none is."),
         _column("output_dtype", pa.string(), "dtype of the first tensor returned; null when none is."),
         _column("outputs", pa.list_(OUTPUT_TYPE), "Every tensor returned; stride counts elements.", null=False),
