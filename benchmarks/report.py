@@ -15,15 +15,23 @@ def make_parser(doc: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def print_report(figures: dict[str, Any], ratio: float, *, as_json: bool) -> None:
-    """Print the figures, as one JSON object or as aligned lines, then `ratio=`; nested figures only as JSON."""
+def print_report(
+    figures: dict[str, Any], ratio: float, *, as_json: bool, other_ratios: dict[str, float] | None = None
+) -> None:
+    """Print the figures, as one JSON object or as aligned lines, then `ratio_<name>=` of the other ratios and `ratio=`.
+
+    Nested figures are printed as JSON only.
+    """
+    named = {f"ratio_{name}": value for name, value in (other_ratios or {}).items()}
     if as_json:
-        print(json.dumps(figures | {"ratio": ratio}, indent=1, sort_keys=True, default=str))
+        print(json.dumps({**figures, **named, "ratio": ratio}, indent=1, sort_keys=True, default=str))
     else:
         scalars = {name: value for name, value in figures.items() if not isinstance(value, dict | list)}
         width = max((len(name) for name in scalars), default=0)
         for name, value in scalars.items():
             print(f"{name:<{width}}  {format_figure(value)}")
+    for name, value in named.items():
+        print(f"{name}={value:.4g}")
     print(f"ratio={ratio:.4g}")
 
 

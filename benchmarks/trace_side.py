@@ -73,7 +73,7 @@ def run_model(tracer: Tracer, name: str) -> tuple[dict[str, Any], list[dict[str,
         with stopwatch.stage("rows"):
             tables = [trace_tables(trace, datetime.now(UTC)) for trace in traces]
         entry |= {"num_ops": sum(len(trace.graph.nodes) for trace in traces), "num_graphs": len(traces)}
-    except Exception as error:  # foreign code  # noqa: BLE001
+    except Exception as error:  # foreign code
         entry["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     entry |= {"stages_s": stopwatch.seconds, "total_s": stopwatch.total_seconds, "peak_rss_bytes": peak_rss_bytes()}
     return entry, tables
