@@ -1,0 +1,91 @@
+"""Warm sandboxes with a trace worker in each, leased to one task at a time."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from extract.failure import Reason
+from extract.sandbox import ChildFailed, Limits, Sandbox
+from extract.sandbox_frames import Header
+
+_ENVIRONMENT = {
+    "PYTORCH_JIT": "0",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TORCHINDUCTOR_CACHE_DIR": "inductor",
+    "PYTHONFAULTHANDLER": "1",
+}
+
+
+class Stopped(Exception):
+    """The run is ending early; what was asked of the pool is not done."""
+
+
+class SandboxPool:
+    """At most `num_workers` sandboxes, started when first leased; `modules` are imported in each child first."""
+
+    def __init__(self, num_workers: int, modules: Sequence[str] = (), limits: Limits | None = None) -> None:
+        command = [sys.executable, "-m", "tasks.trace_worker", *(f"--import={name}" for name in modules)]
+        self._sandboxes = [Sandbox(command, limits, _ENVIRONMENT) for _ in range(num_workers)]
+        self._idle: queue.LifoQueue[Sandbox] = queue.LifoQueue()
+        for sandbox in reversed(self._sandboxes):
+            self._idle.put(sandbox)
+        self._stopped = threading.Event()
+
+    @contextmanager
+    def lease(self) -> Iterator[Sandbox]:
+        """Yield a sandbox that is this thread's alone; waits for one, raises Stopped when the run is ending."""
+        sandbox = self._idle.get()
+        try:
+            self.check()
+            yield sandbox
+        finally:
+            self._idle.put(sandbox)
+
+    def check(self) -> None:
+        """Raise Stopped when the run is ending."""
+        if self._stopped.is_set():
+            raise Stopped
+
+    def ask(self, sandbox: Sandbox, header: Header, payload: bytes = b"") -> tuple[Header, bytes]:
+        """Ask a leased sandbox; raises ChildFailed, Stopped, StartFailed.
+
+        A child that served others before and does not survive this request is replaced and asked once more, alone:
+        what an earlier model left behind in it must not count against this one. A timeout is not tried again.
+        """
+        self.check()
+        is_used = sandbox.num_served > 0
+        try:
+            return sandbox.request(header, payload)
+        except ChildFailed as failure:
+            self.check()
+            if not is_used or failure.reason == Reason.TIMEOUT:
+                raise
+        try:
+            return sandbox.request(header, payload)
+        except ChildFailed:
+            self.check()
+            raise
+
+    def stop(self) -> None:
+        """Let no further request begin and end those in progress; returns at once, from any thread."""
+        self._stopped.set()
+        for sandbox in self._sandboxes:
+            sandbox.interrupt()
+
+    def close(self) -> None:
+        """Stop, wait for the leases to come back, and end every child."""
+        self.stop()
+        for _ in self._sandboxes:
+            while True:
+                try:
+                    self._idle.get(timeout=0.1).close()
+                    break
+                except queue.Empty:
+                    self.stop()

@@ -1,0 +1,160 @@
+"""One shard of models to staged tables: trace each in a sandbox, validate its graph, write what came of it.
+
+A model that cannot be traced becomes one row of `failures`; a validation that fails as a whole becomes verdicts that
+say so. Every model has a row in `models`, traced or not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pyarrow as pa
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from extract.failure import Reason
+from extract.model_ref import ModelRef
+from extract.sandbox import ChildFailed, Sandbox
+from storage.corpus import Corpus, Staged
+from storage.records import Failure, constraint_table, failure_table, model_table, tables_from_bytes
+from tasks.sandbox_pool import SandboxPool
+
+TRACE_STEP = "trace"
+TRACE_STEP_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TraceShardConfig:
+    """How a shard is traced: models above `max_params` parameters are dropped, verdicts are given at `level`."""
+
+    run_id: str
+    max_params: int | None = None
+    level: str = "fake"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOutcome:
+    """What became of one model; `reason` is null where it was traced. `seconds` is wall time, validation included."""
+
+    model_id: str
+    reason: Reason | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ShardReport:
+    """What became of a shard; its rows are durable but belong to no manifest yet."""
+
+    staged: Staged
+    outcomes: tuple[ModelOutcome, ...]
+
+
+@dataclass
+class TraceSession:
+    """What the shards of one run share: the corpus, the sandboxes, and who is told about each model."""
+
+    corpus: Corpus
+    pool: SandboxPool
+    on_model: Callable[[ModelOutcome], None]
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Tables of a shard as they grow, in the order of its models."""
+
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict[str, list[pa.Table]])
+
+    def add(self, tables: dict[str, pa.Table]) -> None:
+        for name, rows in tables.items():
+            self.tables.setdefault(name, []).append(rows)
+
+    def merged(self) -> dict[str, pa.Table]:
+        return {name: pa.concat_tables(parts) for name, parts in self.tables.items()}
+
+
+@task(name="discover-models", cache_policy=NO_CACHE, persist_result=False)
+def discover_models(session: TraceSession, source: str) -> list[ModelRef]:
+    """Return the models that a source names, in its order; raises ChildFailed when the source itself fails."""
+    with session.pool.lease() as sandbox:
+        reply, _ = session.pool.ask(sandbox, {"do": "discover", "source": source})
+    if failure := reply.get("failure"):
+        raise ChildFailed(Reason(failure["reason"]), failure["detail"])
+    return [ModelRef(**fields) for fields in reply["models"]]
+
+
+@task(name="trace-shard", task_run_name="trace-shard-{number}", cache_policy=NO_CACHE, persist_result=False)
+def trace_shard(
+    session: TraceSession, number: int, models: Sequence[ModelRef], config: TraceShardConfig
+) -> ShardReport:
+    """Trace the models of one shard in one sandbox and stage their rows; raises Stopped, StartFailed, WriteError."""
+    rows, outcomes = _Rows(), list[ModelOutcome]()
+    with session.pool.lease() as sandbox:
+        for model in models:
+            outcome, tables = trace_one(session.pool, sandbox, model, config)
+            rows.add(tables)
+            outcomes.append(outcome)
+            session.on_model(outcome)
+    return ShardReport(session.corpus.stage(rows.merged(), config.run_id), tuple(outcomes))
+
+
+@task(name="commit-shard", task_run_name="commit-shard-{number}", cache_policy=NO_CACHE, persist_result=False)
+def commit_shard(session: TraceSession, number: int, report: ShardReport, run_id: str, config: dict[str, object]) -> int:
+    """Make a staged shard part of the corpus, first-seen rows winning; return the number of the manifest."""
+    return session.corpus.commit(report.staged, run_id, config).number
+
+
+def trace_one(
+    pool: SandboxPool, sandbox: Sandbox, model: ModelRef, config: TraceShardConfig
+) -> tuple[ModelOutcome, dict[str, pa.Table]]:
+    """Trace and validate one model; its rows, or its row of failures, by table."""
+    started = time.perf_counter()
+    request = {"do": "trace", "model_id": model.model_id, "max_params": config.max_params}
+    try:
+        reply, payload = pool.ask(sandbox, request)
+        failure = reply.get("failure")
+    except ChildFailed as error:
+        failure, payload = {"reason": error.reason, "detail": error.detail}, b""
+    if failure:
+        return _drop(model, Reason(failure["reason"]), failure["detail"], time.perf_counter() - started, config.run_id)
+    tables = tables_from_bytes(payload)
+    tables |= validate_one(pool, sandbox, payload, tables, config.level)
+    return ModelOutcome(model.model_id, None, time.perf_counter() - started), tables
+
+
+def validate_one(
+    pool: SandboxPool, sandbox: Sandbox, payload: bytes, tables: dict[str, pa.Table], level: str
+) -> dict[str, pa.Table]:
+    """Return the verdicts on one trace's graph; all of them failed, with the reason, where validation itself did."""
+    try:
+        reply, verdicts = pool.ask(sandbox, {"do": "validate", "level": level}, payload)
+        failure = reply.get("failure")
+    except ChildFailed as error:
+        failure, verdicts = {"reason": error.reason, "detail": error.detail}, b""
+    if not failure:
+        return tables_from_bytes(verdicts)
+    from extract.validation import CONSTRAINTS, Constraint
+
+    signature = tables["graphs"].column("signature_sha256")[0].as_py()
+    failed = [
+        Constraint(name, "failed", level, str(failure["reason"]), failure["detail"], None) for name in CONSTRAINTS
+    ]
+    return {"constraints": constraint_table(signature, failed)}
+
+
+def count_reasons(outcomes: Sequence[ModelOutcome]) -> Counter[Reason]:
+    """Count the models that were dropped, by reason."""
+    return Counter(outcome.reason for outcome in outcomes if outcome.reason is not None)
+
+
+def _drop(
+    model: ModelRef, reason: Reason, detail: str, seconds: float, run_id: str
+) -> tuple[ModelOutcome, dict[str, pa.Table]]:
+    failure = Failure(
+        model.model_id, TRACE_STEP, reason, detail, run_id, seconds, datetime.now(UTC), TRACE_STEP_VERSION
+    )
+    tables = {"models": model_table([model]), "failures": failure_table([failure])}
+    return ModelOutcome(model.model_id, reason, seconds), tables

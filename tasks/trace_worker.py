@@ -1,0 +1,145 @@
+"""Bare-machine entry point: name models, trace them and validate their graphs, one request at a time.
+
+`python -m tasks.trace_worker` runs as the child of an `extract.sandbox.Sandbox` and needs torch, timm and pyarrow
+alone. Requests (header, payload) and their replies:
+
+- `{"do": "discover", "source": "timm"}` -> `{"models": [fields of ModelRef, ...]}`
+- `{"do": "trace", "model_id": ..., "max_params": null or int}` -> `{}` and the tables of the trace as Arrow streams
+- `{"do": "validate", "level": "static" or "fake"}`, payload: those tables -> `{}` and the table of verdicts
+
+An expected failure is `{"failure": {"reason": ..., "detail": ...}}`; a reply always has `seconds`, the wall time here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from extract.failure import Reason, SubjectError
+from extract.sandbox_child import FDS_NAME, serve, take_pipes
+from extract.sandbox_frames import Header
+
+if TYPE_CHECKING:
+    from extract.graph import Graph
+
+_STARVED = ("can't allocate memory", "not enough memory", "bad_alloc", "out of memory")
+_DETAIL_CHARS = 1000
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Serve the sandbox that started this process; exits with a usage message where there is none."""
+    parser = argparse.ArgumentParser(prog="python -m tasks.trace_worker", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument(
+        "--import", dest="modules", action="append", default=[], metavar="MODULE", help="import first (repeatable)"
+    )
+    options = parser.parse_args(argv)
+    if FDS_NAME not in os.environ:
+        parser.error(f"{FDS_NAME} is not set: this is the child of a sandbox; start `passnet refresh` instead")
+    pipes = take_pipes()
+    prepare(options.modules)
+    serve(pipes, answer)
+
+
+def prepare(modules: Sequence[str]) -> None:
+    """Import what every request needs and freeze it, so that collecting garbage between models stays cheap."""
+    import torch
+
+    torch.set_num_threads(1)
+    for name in ("extract.timm_source", "extract.validation", "storage.records", *modules):
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Answer one request; whatever the model in it raises becomes a failure in the reply."""
+    started = time.perf_counter()
+    try:
+        reply, reply_payload = _HANDLERS[header["do"]](header, payload)
+    except (SystemExit, KeyboardInterrupt) as error:
+        reply, reply_payload = {"failure": explain(error)}, b""
+    except Exception as error:  # foreign code
+        reply, reply_payload = {"failure": explain(error)}, b""
+    gc.collect()
+    return {**reply, "seconds": time.perf_counter() - started}, reply_payload
+
+
+def explain(error: BaseException) -> dict[str, str]:
+    """Return the reason and the detail (one line) of what a model, or the step for it, raised."""
+    if any(_is_starved(cause) for cause in _causes(error)):
+        return _failure(Reason.OUT_OF_MEMORY, str(error) or type(error).__name__)
+    if isinstance(error, SubjectError):
+        return _failure(error.reason, error.detail)
+    if isinstance(error, SystemExit):
+        return _failure(Reason.EXITED, f"SystemExit: {error.code}")
+    return _failure(Reason.FORWARD_FAILED, f"{type(error).__name__}: {error}")
+
+
+def discover(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Name the models of a source."""
+    from extract.timm_source import list_models
+
+    if header["source"] != "timm":
+        raise ValueError(f"source {header['source']!r} is none of: timm")
+    return {"models": [asdict(model) for model in list_models()]}, b""
+
+
+def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Trace one model and return its tables."""
+    from extract.timm_source import TraceConfig, trace_model
+    from storage.records import trace_tables, tables_to_bytes
+
+    traced = trace_model(header["model_id"], TraceConfig(max_params=header.get("max_params")))
+    return {}, tables_to_bytes(trace_tables(traced, datetime.now(UTC)))
+
+
+def validate(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Return the verdicts on the graphs in the payload."""
+    from extract.validation import validate as verdicts_on
+    from storage.records import constraint_table, tables_to_bytes
+
+    signature, graph = graph_of(payload)
+    return {}, tables_to_bytes({"constraints": constraint_table(signature, verdicts_on(graph, header["level"]))})
+
+
+def graph_of(payload: bytes) -> tuple[str, Graph]:
+    """Rebuild the graph of one trace's tables, with its signature."""
+    from storage.records import graph_from_rows, tables_from_bytes
+
+    tables = tables_from_bytes(payload)
+    row = tables["graphs"].to_pylist()[0]
+    text = tables["graph_texts"].column("model_py")[0].as_py()
+    return row["signature_sha256"], graph_from_rows(row, text, tables["nodes"].to_pylist())
+
+
+_HANDLERS = {"discover": discover, "trace": trace, "validate": validate}
+
+
+def _failure(reason: Reason, detail: str) -> dict[str, str]:
+    return {"reason": str(reason), "detail": " ".join(detail.split())[:_DETAIL_CHARS]}
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _is_starved(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in _STARVED)
+    )
+
+
+if __name__ == "__main__":
+    main()
