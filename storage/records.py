@@ -80,7 +80,7 @@ def trace_tables(trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomO
         "graphs": rows_to_table("graphs", [graph_row]),
         "graph_texts": rows_to_table("graph_texts", [{"signature_sha256": signature, "model_py": render(graph)}]),
         "graph_sources": rows_to_table("graph_sources", [source_row]),
-        "nodes": _node_table(signature, graph),
+        "nodes": node_table(signature, graph),
         "custom_ops": rows_to_table("custom_ops", [dataclasses.asdict(op) for op in custom_ops]),
     }
 
@@ -126,6 +126,38 @@ def graph_from_rows(graphs_row: Mapping[str, Any], model_py: str, nodes_rows: Se
     return dataclasses.replace(graph, nodes=nodes)
 
 
+def graph_columns(graph: Graph) -> dict[str, Any]:
+    """Return the columns of a row of `graphs` that follow from its ops and tensors, hashes excepted."""
+    num_inputs = sum(tensor.kind == "input" for tensor in graph.tensors)
+    return {
+        "op_sequence": list(graph.op_names),
+        "num_ops": len(graph.nodes),
+        "num_inputs": num_inputs,
+        "num_weights": len(graph.tensors) - num_inputs,
+        "dtype": _main_dtype(graph),
+    }
+
+
+def node_table(signature: str, graph: Graph) -> pa.Table:
+    """Return the rows of `nodes` for a graph, in op order."""
+    nodes = graph.nodes
+    first = [node.outputs[0] if node.outputs else None for node in nodes]
+    columns: dict[str, list[Any]] = {
+        "signature_sha256": [signature] * len(nodes),
+        "index": list(range(len(nodes))),
+        "op": [node.op for node in nodes],
+        "target": [node.target for node in nodes],
+        "operands": [_operands(node) for node in nodes],
+        "literals": [arguments_json(node) for node in nodes],
+        "output_shape": [output and output.shape for output in first],
+        "output_dtype": [output and output.dtype for output in first],
+        "outputs": [[_output_row(output) for output in node.outputs] for node in nodes],
+        "single_op_sha256": [single_op_sha256(graph, index) for index in range(len(nodes))],
+    }
+    schema = SCHEMAS["nodes"]
+    return pa.Table.from_arrays([pa.array(columns[field.name], type=field.type) for field in schema], schema=schema)
+
+
 def rows_to_table(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Return rows as an Arrow table of the stored schema; columns that a row lacks are null."""
     schema = SCHEMAS[table]
@@ -156,15 +188,8 @@ def tables_from_bytes(payload: bytes) -> dict[str, pa.Table]:
 
 
 def _graph_row(trace: Trace) -> dict[str, Any]:
-    graph = trace.graph
-    num_inputs = sum(tensor.kind == "input" for tensor in graph.tensors)
-    return {
-        "op_sequence": list(graph.op_names),
-        "num_ops": len(graph.nodes),
-        "num_inputs": num_inputs,
-        "num_weights": len(graph.tensors) - num_inputs,
-        "tensors": [_tensor_row(tensor) for tensor in graph.tensors],
-        "dtype": _main_dtype(graph),
+    return graph_columns(trace.graph) | {
+        "tensors": [_tensor_row(tensor) for tensor in trace.graph.tensors],
         "domain": trace.model.domain,
         "tracer": trace.tracer,
         "tensor_mode": trace.tensor_mode,
@@ -228,25 +253,6 @@ def _tensor_values(row: Mapping[str, Any]) -> tuple[float | int | bool, ...] | N
     if row["dtype"].startswith(_FLOATING):
         return tuple(row["data"])
     return tuple(int(value) for value in row["data"])
-
-
-def _node_table(signature: str, graph: Graph) -> pa.Table:
-    nodes = graph.nodes
-    first = [node.outputs[0] if node.outputs else None for node in nodes]
-    columns: dict[str, list[Any]] = {
-        "signature_sha256": [signature] * len(nodes),
-        "index": list(range(len(nodes))),
-        "op": [node.op for node in nodes],
-        "target": [node.target for node in nodes],
-        "operands": [_operands(node) for node in nodes],
-        "literals": [arguments_json(node) for node in nodes],
-        "output_shape": [output and output.shape for output in first],
-        "output_dtype": [output and output.dtype for output in first],
-        "outputs": [[_output_row(output) for output in node.outputs] for node in nodes],
-        "single_op_sha256": [single_op_sha256(graph, index) for index in range(len(nodes))],
-    }
-    schema = SCHEMAS["nodes"]
-    return pa.Table.from_arrays([pa.array(columns[field.name], type=field.type) for field in schema], schema=schema)
 
 
 def _operands(node: Node) -> list[int]:

@@ -1,0 +1,88 @@
+"""Run a reader's SQL over a corpus: one SELECT, no effect on any file, errors in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from storage.corpus import Corpus
+from storage.errors import UsageError
+from storage.queries import mentioned_tables, query_text
+
+_ROWS_PER_FETCH = 10_000
+
+
+@dataclass(slots=True)
+class Answer:
+    """The rows of one query, to be read once; column names are made distinct by a numeric suffix."""
+
+    columns: list[str]
+    rows: Iterator[tuple[Any, ...]]
+
+
+def run_sql(corpus: Corpus, sql: str) -> Answer:
+    """Run one SELECT (or DESCRIBE, SHOW, EXPLAIN) as of the newest manifest.
+
+    Raises UsageError with DuckDB's message when the SQL does not parse or fails, and for statements that would write;
+    reading `rows` may raise it too.
+    """
+    try:
+        _refuse_writing(sql)
+        cursor = corpus.connect(_tables(sql)).execute(sql)
+        names = _distinct([column[0] for column in cursor.description or ()])
+    except duckdb.Error as error:
+        raise _explained(error) from error
+    return Answer(names, _fetch(cursor))
+
+
+def run_query(corpus: Corpus, name: str, parameters: dict[str, object] | None = None) -> list[dict[str, Any]]:
+    """Return the rows of the stored query `storage/sql/<name>.sql`, its `$names` bound to `parameters`."""
+    sql = query_text(name)
+    with corpus.connect(mentioned_tables(sql)) as connection:
+        cursor = connection.execute(sql, parameters or {})
+        names = [column[0] for column in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def _tables(sql: str) -> set[str] | None:
+    """Name the tables to make views of; None (all) where the text asks what tables there are."""
+    words = sql.lower()
+    asks = any(
+        word in words for word in ("show", "describe", "information_schema", "duckdb_", "sqlite_master", "summarize")
+    )
+    return None if asks else mentioned_tables(sql)
+
+
+def _refuse_writing(sql: str) -> None:
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1:
+        raise UsageError(f"the SQL holds {len(statements)} statements", "give exactly one SELECT")
+    kind = statements[0].type
+    explains = kind == duckdb.StatementType.EXPLAIN and "analyze" not in sql.lower()
+    if kind != duckdb.StatementType.SELECT and not explains:
+        raise UsageError(f"the SQL is a {kind.name} statement and a corpus is read-only here", "give one SELECT")
+
+
+def _fetch(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    try:
+        while rows := cursor.fetchmany(_ROWS_PER_FETCH):
+            yield from rows
+    except duckdb.Error as error:
+        raise _explained(error) from error
+
+
+def _explained(error: duckdb.Error) -> UsageError:
+    message = " ".join(str(error).split("\n\nLINE")[0].split())
+    return UsageError(f"SQL failed: {message}", "see the columns with `passnet tables --columns`")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    distinct: list[str] = []
+    for name in names:
+        seen[name] = seen.get(name, -1) + 1
+        distinct.append(f"{name}_{seen[name]}" if seen[name] else name)
+    return distinct

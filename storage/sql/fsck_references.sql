@@ -1,0 +1,29 @@
+-- Rows that point at rows which are not there, as (table_name, id, problem); none in a sound corpus.
+SELECT 'graph_sources' AS table_name, model_id AS id, 'its graph ' || signature_sha256 || ' is missing' AS problem
+FROM graph_sources ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'graph_sources', model_id, 'its model is missing from table models'
+FROM graph_sources ANTI JOIN models USING (model_id)
+UNION ALL
+SELECT 'graphs', signature_sha256, 'no model is its source'
+FROM graphs ANTI JOIN graph_sources USING (signature_sha256)
+UNION ALL
+SELECT 'graphs', signature_sha256, 'its text is missing'
+FROM graphs ANTI JOIN graph_texts USING (signature_sha256)
+UNION ALL
+SELECT 'graph_texts', signature_sha256, 'its graph is missing'
+FROM graph_texts ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'constraints', signature_sha256, 'its graph is missing'
+FROM (SELECT DISTINCT signature_sha256 FROM constraints) ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'nodes', signature_sha256, 'its graph is missing'
+FROM (SELECT DISTINCT signature_sha256 FROM nodes) ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'nodes', signature_sha256, 'has ' || coalesce(num_rows, 0) || ' rows, the graph ' || num_ops || ' ops'
+FROM graphs
+LEFT JOIN (
+    SELECT signature_sha256, count(*) AS num_rows, max("index") AS last_index FROM nodes GROUP BY signature_sha256
+) USING (signature_sha256)
+WHERE coalesce(num_rows, 0) <> num_ops OR coalesce(last_index, -1) <> num_ops - 1
+ORDER BY ALL;
