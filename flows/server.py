@@ -1,7 +1,7 @@
 """Bring a Prefect server along for one run, so that nothing has to be started by hand.
 
-Its home is `<corpus>/.prefect/shared` while no other run holds that, a private folder beside it otherwise. Prefect reads
-its settings when it is first imported: enter `prefect_server` before that.
+Its home is `<corpus>/.prefect/shared` while no other run holds that, a private folder beside it otherwise. Prefect
+reads its settings when it is first imported: enter `prefect_server` before that.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
                 return
         time.sleep(0.05)
     last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no output"]
-    raise CorpusError(f"the Prefect server did not start ({last[0]})", f"see {log}, or set PREFECT_API_URL to a running one")
+    raise CorpusError(
+        f"the Prefect server did not start ({last[0]})", f"see {log}, or set PREFECT_API_URL to a running one"
+    )
 
 
 def _stop(server: subprocess.Popen[bytes], home: Home) -> None:

@@ -6,7 +6,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from extract.failure import Reason
 from extract.sandbox import ChildFailed, Limits, Sandbox
@@ -41,9 +41,8 @@ class SandboxPool:
     @contextmanager
     def lease(self) -> Iterator[Sandbox]:
         """Yield a sandbox that is this thread's alone; waits for one, raises Stopped when the run is ending."""
-        sandbox = self._idle.get()
+        sandbox = self._take()
         try:
-            self.check()
             yield sandbox
         finally:
             self._idle.put(sandbox)
@@ -81,11 +80,15 @@ class SandboxPool:
 
     def close(self) -> None:
         """Stop, wait for the leases to come back, and end every child."""
-        self.stop()
-        for _ in self._sandboxes:
-            while True:
-                try:
-                    self._idle.get(timeout=0.1).close()
-                    break
-                except queue.Empty:
-                    self.stop()
+        num_open = len(self._sandboxes)
+        while num_open:
+            self.stop()
+            with suppress(queue.Empty):
+                self._idle.get(timeout=0.1).close()
+                num_open -= 1
+
+    def _take(self) -> Sandbox:
+        while True:
+            self.check()
+            with suppress(queue.Empty):
+                return self._idle.get(timeout=0.2)

@@ -20,11 +20,19 @@ from extract.failure import Reason
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Sandbox
 from storage.corpus import Corpus, Staged
-from storage.records import Failure, constraint_table, failure_table, model_table, tables_from_bytes
+from storage.records import Failure, failure_table, model_table, rows_to_table, tables_from_bytes
 from tasks.sandbox_pool import SandboxPool
 
 TRACE_STEP = "trace"
 TRACE_STEP_VERSION = 1
+CONSTRAINTS = (
+    "runnable",
+    "serializable",
+    "decomposable",
+    "statically_analyzable",
+    "custom_op_accessible",
+    "specialised",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,9 @@ def trace_shard(
 
 
 @task(name="commit-shard", task_run_name="commit-shard-{number}", cache_policy=NO_CACHE, persist_result=False)
-def commit_shard(session: TraceSession, number: int, report: ShardReport, run_id: str, config: dict[str, object]) -> int:
+def commit_shard(
+    session: TraceSession, number: int, report: ShardReport, run_id: str, config: dict[str, object]
+) -> int:
     """Make a staged shard part of the corpus, first-seen rows winning; return the number of the manifest."""
     return session.corpus.commit(report.staged, run_id, config).number
 
@@ -136,13 +146,14 @@ def validate_one(
         failure, verdicts = {"reason": error.reason, "detail": error.detail}, b""
     if not failure:
         return tables_from_bytes(verdicts)
-    from extract.validation import CONSTRAINTS, Constraint
-
-    signature = tables["graphs"].column("signature_sha256")[0].as_py()
-    failed = [
-        Constraint(name, "failed", level, str(failure["reason"]), failure["detail"], None) for name in CONSTRAINTS
-    ]
-    return {"constraints": constraint_table(signature, failed)}
+    verdict = {
+        "signature_sha256": tables["graphs"].column("signature_sha256")[0].as_py(),
+        "outcome": "failed",
+        "level": level,
+        "reason": str(failure["reason"]),
+        "detail": failure["detail"],
+    }
+    return {"constraints": rows_to_table("constraints", [{**verdict, "constraint": name} for name in CONSTRAINTS])}
 
 
 def count_reasons(outcomes: Sequence[ModelOutcome]) -> Counter[Reason]:

@@ -1,0 +1,166 @@
+"""Models in, deduplicated graphs out: discover, trace shards, validate, dedup and commit, report.
+
+The manifest alone decides what is done: a run traces what the corpus lacks, commits shards in the order of the source
+(so that the first-seen winner does not depend on timing) and can be killed at any moment and started again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import flow
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from extract.model_ref import ModelRef
+from flows.progress import REPORTER, Reporter
+from flows.refresh_plan import choose_models, considered_models, models_to_trace, shards_of
+from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
+from storage.corpus import Corpus
+from storage.errors import CorpusError
+from tasks.sandbox_pool import SandboxPool
+from tasks.trace import (
+    TRACE_STEP_VERSION,
+    ModelOutcome,
+    ShardReport,
+    TraceSession,
+    TraceShardConfig,
+    commit_shard,
+    discover_models,
+    trace_shard,
+)
+
+
+class TooManyFailures(CorpusError):
+    """More models failed than the run allows; what was traced is committed."""
+
+    def __init__(self, what: str, remedy: str, summary: RefreshSummary) -> None:
+        super().__init__(what, remedy)
+        self.args = (what, remedy, summary)
+        self.summary = summary
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshConfig:
+    """What a run was given, as its manifests record it."""
+
+    source: str
+    models_file: str | None
+    limit: int | None
+    workers: int
+    max_params: int | None
+    max_failed_frac: float
+    import_modules: tuple[str, ...]
+    level: str = "fake"
+    trace_step_version: int = TRACE_STEP_VERSION
+
+
+@flow(name="refresh", task_runner=cast("TaskRunner[Any]", ThreadPoolTaskRunner()), persist_result=False)
+def refresh(
+    corpus: str = "data/corpus",
+    source: str = "starter",
+    models_file: str | None = None,
+    limit: int | None = None,
+    workers: int | None = None,
+    max_params: int | None = None,
+    max_failed_frac: float = 0.2,
+    import_modules: Sequence[str] = (),
+) -> RefreshSummary:
+    """Trace what the corpus lacks of a source and return what came of it.
+
+    `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
+    `import_modules` are imported in each child first and may register further models. Raises UsageError before
+    anything is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
+    """
+    started = time.monotonic()
+    config = RefreshConfig(
+        source,
+        models_file,
+        limit,
+        workers or os.cpu_count() or 1,
+        max_params,
+        max_failed_frac,
+        tuple(import_modules),
+    )
+    choice = choose_models(source, Path(models_file) if models_file else None, limit)
+    reporter = REPORTER.get()
+    with Corpus.create(corpus) as opened:
+        pool = SandboxPool(config.workers, config.import_modules)
+        session = TraceSession(opened, pool, lambda outcome: _advance(reporter, outcome))
+        try:
+            reporter.stage(f"naming the models of {choice.source}")
+            models = considered_models(choice, discover_models(session, choice.source))
+            outcomes = trace_and_commit(session, models, config, reporter)
+        finally:
+            pool.close()
+        return finish(opened, models, outcomes, config, reporter, started)
+
+
+def trace_and_commit(
+    session: TraceSession, models: Sequence[ModelRef], config: RefreshConfig, reporter: Reporter
+) -> list[ModelOutcome]:
+    """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
+    missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION)
+    reporter.begin(len(missing))
+    shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level)
+    recorded = asdict(config)
+    pending: deque[PrefectFuture[ShardReport]] = deque()
+    outcomes: list[ModelOutcome] = []
+    num_committed = 0
+
+    def commit_next() -> None:
+        nonlocal num_committed
+        report = pending.popleft().result()
+        commit_shard(session, num_committed, report, shard_config.run_id, recorded)
+        num_committed += 1
+        outcomes.extend(report.outcomes)
+
+    for number, shard in enumerate(shards_of(missing, config.workers)):
+        pending.append(trace_shard.submit(session, number, shard, shard_config))
+        if len(pending) > config.workers + 1:
+            commit_next()
+    while pending:
+        commit_next()
+    return outcomes
+
+
+def finish(
+    corpus: Corpus,
+    models: Sequence[ModelRef],
+    outcomes: Sequence[ModelOutcome],
+    config: RefreshConfig,
+    reporter: Reporter,
+    started: float,
+) -> RefreshSummary:
+    """Compact where worthwhile, rewrite the catalogue, publish the figures; raises TooManyFailures."""
+    reporter.stage("writing the catalogue")
+    if corpus.is_fragmented():
+        corpus.compact()
+    corpus.write_catalogue()
+    summary = summarise(corpus, models, outcomes, time.monotonic() - started)
+    publish_artifacts(summary)
+    if summary.failed_frac > config.max_failed_frac:
+        raise TooManyFailures(
+            f"{summary.num_failed} of {summary.num_considered} models failed ({summary.failed_frac:.1%}), "
+            f"more than --max-failed-frac {config.max_failed_frac:g}",
+            f'see `passnet sql "SELECT subject, reason, detail FROM current_failures" --corpus {corpus.root}`',
+            summary,
+        )
+    return summary
+
+
+def new_run_id() -> str:
+    """Return an id that says when the run began."""
+    return f"refresh-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _advance(reporter: Reporter, outcome: ModelOutcome) -> None:
+    reporter.advance(outcome.model_id, outcome.reason is not None)

@@ -1,0 +1,115 @@
+"""`passnet refresh`: run the flow on this machine with a Prefect server brought along, and show what came of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from flows.progress import REPORTER, Reporter, reporter_for
+from flows.refresh_plan import choose_models
+from flows.server import prefect_server
+from storage.corpus import Corpus
+
+if TYPE_CHECKING:
+    from flows.refresh_report import RefreshSummary
+
+INTERRUPTED_CODE = 130
+TERMINATED_CODE = 143
+
+
+def refresh(
+    corpus: Annotated[Path, typer.Option(help="Folder of the corpus; made when missing.")] = Path("data/corpus"),
+    source: Annotated[
+        str, typer.Option(help="Where models come from: starter (a short list) or timm (all).")
+    ] = "starter",
+    models: Annotated[Path | None, typer.Option(help="Text file of model ids, one a line, # for comments.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only the first N models.", min=1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Tracing children; default one per CPU.", min=1)] = None,
+    max_params: Annotated[int | None, typer.Option(help="Drop models of more parameters.", min=0)] = None,
+    max_failed_frac: Annotated[
+        float, typer.Option(help="Exit 1 when a larger share of the models failed.", min=0.0, max=1.0)
+    ] = 0.2,
+    import_modules: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable): registers models."),
+    ] = None,
+) -> None:
+    """Trace models into the corpus; run it again to go on where it stopped.
+
+    Example: passnet refresh --source timm --limit 100 --corpus data/corpus
+    """
+    choose_models(source, models, limit)
+    Corpus.create(corpus).close()
+    reporter = reporter_for(Console(stderr=True))
+    _stop_on_signals()
+    try:
+        summary = _run(
+            reporter,
+            corpus=str(corpus),
+            source=source,
+            models_file=str(models) if models else None,
+            limit=limit,
+            workers=workers,
+            max_params=max_params,
+            max_failed_frac=max_failed_frac,
+            import_modules=import_modules or [],
+        )
+    except KeyboardInterrupt as interrupt:
+        reporter.close()
+        Console(stderr=True).print("stopped; run the same command again to go on", highlight=False)
+        raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
+    finally:
+        reporter.close()
+    _show(summary)
+
+
+def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> RefreshSummary:
+    reporter.stage("starting Prefect")
+    logging.disable(logging.WARNING)
+    with prefect_server(Path(corpus).absolute() / ".prefect"):
+        from flows.refresh import TooManyFailures
+        from flows.refresh import refresh as refresh_flow
+
+        token = REPORTER.set(reporter)
+        try:
+            return refresh_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType]
+        except TooManyFailures as failures:
+            reporter.close()
+            _show(failures.summary)
+            raise
+        finally:
+            REPORTER.reset(token)
+
+
+def _show(summary: RefreshSummary) -> None:
+    from flows.refresh_report import next_steps, summary_table
+
+    console = Console()
+    console.print(summary_table(summary))
+    for step in next_steps(summary):
+        console.print(f"next: {step}", highlight=False, soft_wrap=True)
+
+
+def _stop_on_signals() -> None:
+    """Make Ctrl-C and SIGTERM end the run in order; a second one ends it at once (its children die with it)."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, stop_at_once)
+        signal.signal(signal.SIGTERM, stop_at_once)
+        raise KeyboardInterrupt(*([number] if number == signal.SIGTERM else []))
+
+    def stop_at_once(number: int, frame: FrameType | None) -> None:
+        sys.stderr.write("stopped at once; run the same command again to go on\n")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED_CODE)
+
+    signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGTERM, stop)

@@ -1,0 +1,98 @@
+"""Which models a refresh is about: the user's list or a whole source, less what the corpus already has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from extract.failure import Reason
+from extract.model_ref import ModelRef
+from storage.corpus import Corpus
+from storage.errors import UsageError
+
+SOURCES = ("starter", "timm")
+STARTER_LIST = Path(__file__).resolve().parents[1] / "data" / "models" / "starter.txt"
+_DEFAULT_SOURCE = "timm"
+_NUM_PARAMETERS = re.compile(r"(\d+) parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """What the user asked for: `names` are model ids in order, null for every model of the source."""
+
+    source: str
+    names: tuple[str, ...] | None
+    limit: int | None = None
+
+
+def choose_models(source: str, models_file: Path | None, limit: int | None) -> ModelChoice:
+    """Read what the user asked for; raises UsageError for an unknown source and an unusable list, before any write."""
+    if source not in SOURCES:
+        raise UsageError(f"unknown source {source!r}", f"choose one of {', '.join(SOURCES)}")
+    if models_file is not None:
+        return ModelChoice(_DEFAULT_SOURCE, read_model_list(models_file), limit)
+    if source == "starter":
+        return ModelChoice(_DEFAULT_SOURCE, read_model_list(STARTER_LIST), limit)
+    return ModelChoice(source, None, limit)
+
+
+def read_model_list(path: Path) -> tuple[str, ...]:
+    """Return the model ids of a list file, one a line, `#` for comments, repeats dropped; raises UsageError."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise UsageError(f"there is no model list {path}", "name a text file with one model id a line") from None
+    except UnicodeDecodeError:
+        text = "\0"
+    except OSError as error:
+        raise UsageError(f"model list {path} cannot be read ({error.strerror})", "name a readable text file") from None
+    if not all(character.isprintable() or character in "\t\r\n\f" for character in text):
+        raise UsageError(f"model list {path} is not text", "write one model id a line, such as timm/resnet18")
+    names = [line.partition("#")[0].strip() for line in text.splitlines()]
+    ids = tuple(dict.fromkeys(model_id_of(name) for name in names if name))
+    if not ids:
+        raise UsageError(f"model list {path} names no model", "write one model id a line, such as timm/resnet18")
+    return ids
+
+
+def model_id_of(name: str) -> str:
+    """Return the id of a listed name: a bare name is one of timm's."""
+    return name if "/" in name else f"{_DEFAULT_SOURCE}/{name}"
+
+
+def considered_models(choice: ModelChoice, named: Sequence[ModelRef]) -> list[ModelRef]:
+    """Return the models that were asked for, in order; a name that the source lacks is kept, to be a failure."""
+    if choice.names is None:
+        chosen = list(named)
+    else:
+        by_id = {model.model_id: model for model in named}
+        chosen = [by_id.get(name) or ModelRef(name, source=name.partition("/")[0]) for name in choice.names]
+    return chosen[: choice.limit]
+
+
+def models_to_trace(
+    corpus: Corpus, models: Sequence[ModelRef], max_params: int | None, step_version: int
+) -> list[ModelRef]:
+    """Return the models that the corpus lacks, in order; those refused as too large count again once they fit."""
+    done = corpus.done_models(step_version) - _refused_but_fitting(corpus, max_params)
+    return [model for model in models if model.model_id not in done]
+
+
+def _refused_but_fitting(corpus: Corpus, max_params: int | None) -> set[str]:
+    query = "SELECT subject, detail FROM current_failures WHERE step = 'trace' AND reason = ?"
+    with corpus.connect(("failures", "graph_sources")) as connection:
+        refused = connection.execute(query, [str(Reason.OVER_MAX_PARAMS)]).fetchall()
+    return {subject for subject, detail in refused if max_params is None or _count(detail) <= max_params}
+
+
+def _count(detail: str) -> int:
+    match = _NUM_PARAMETERS.match(detail)
+    return int(match[1]) if match else 0
+
+
+def shards_of(models: Sequence[ModelRef], num_workers: int) -> list[tuple[ModelRef, ...]]:
+    """Split models into shards in order: 4 to 32 a shard, at least four shards a worker where there are enough."""
+    size = min(32, max(4, -(-len(models) // (4 * num_workers))))
+    return [tuple(models[start : start + size]) for start in range(0, len(models), size)]
