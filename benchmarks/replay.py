@@ -5,7 +5,8 @@ refresh, then replayed with the real weights beside the model itself. Children d
 killed when one model takes too long. The log (benchmarks/out/replay.jsonl) is read again by the next run, which does
 what is missing; `--fresh` starts over.
 
-The peer is the eager model itself, so `ratio=` is the share of models whose replay is identical bit for bit (1 at most).
+The peer is the eager model itself, so `ratio=` is the share of models whose replay is identical bit for bit (at
+most 1).
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from benchmarks.model_list import read_names
+from benchmarks.model_list import input_shape, read_names
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.trace_side import WARM_UP_MODEL, write_tables
 from extract.failure import SubjectError
@@ -69,7 +69,7 @@ def profile_model(name: str, stopwatch: Stopwatch) -> dict[str, pa.Table]:
 
 def _forward_plainly(name: str, stopwatch: Stopwatch) -> None:
     model = build_on_meta(name)
-    inputs = _on_meta((1, *model.pretrained_cfg["input_size"]), "float32")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    inputs = _on_meta(input_shape(name), "float32")
     with stopwatch.stage("forward"), torch.no_grad():
         model(inputs)
 

@@ -13,13 +13,13 @@ from typing import Any
 import timm
 import torch
 
+from benchmarks.model_list import input_shape
 from benchmarks.peers.captured import Captured
 from benchmarks.stopwatch import Stopwatch
 
 
-
 def capture(name: str, stopwatch: Stopwatch) -> list[Captured]:
-    """Return the graphs that Dynamo made of one timm model, in the order in which they ran; more than one after breaks."""
+    """Return the graphs that Dynamo made of one timm model, in the order in which they ran (several after breaks)."""
     graphs: list[tuple[torch.fx.GraphModule, list[Any]]] = []
 
     def keep(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def capture(name: str, stopwatch: Stopwatch) -> list[Captured]:
 
     with stopwatch.stage("build"):
         model = timm.create_model(name).eval()
-        inputs = torch.randn(1, *model.pretrained_cfg["input_size"])
+        inputs = torch.randn(input_shape(name))
     with stopwatch.stage("trace"), torch.no_grad():
         torch._dynamo.reset()
         torch.compile(model, backend=keep, dynamic=True)(inputs)
