@@ -48,7 +48,7 @@ def check_model(name: str, max_params: int) -> dict[str, Any]:
 
 
 def compare(model: torch.nn.Module, trace: Trace, image: torch.Tensor) -> tuple[float, str | None]:
-    """Return one run's largest relative difference (infinite where shapes differ) and its cause; 0 and None if equal."""
+    """Return one run's largest relative difference (infinite where shapes differ) and its cause; 0 and None if none."""
     expected = run_model(model, image)
     torch.manual_seed(0)
     held = held_tensors(model)

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 from torch.fx import Node as FxNode
+from torch.fx.node import map_aggregate
+from torch.utils._pytree import tree_flatten
 
 from extract.arguments import encode
 from extract.canonical import canonical_op
@@ -55,7 +57,7 @@ class _Conversion:
             held = _attribute(self.captured.module, str(node.target))
             self.values[node] = self._take(node, held) if isinstance(held, torch.Tensor) else str(node.target)
         elif node.op == "output":
-            flat, _ = torch.utils._pytree.tree_flatten(node.args)
+            flat, _ = tree_flatten(node.args)
             self.outputs = [value for entry in flat if _is_ref(value := self._value(entry))]
         else:
             self.values[node] = self._call(node)
@@ -86,7 +88,7 @@ class _Conversion:
         return OpRef(len(self.nodes) - 1)
 
     def _value(self, argument: Any) -> Any:
-        return torch.fx.node.map_aggregate(argument, self._of_leaf)
+        return map_aggregate(argument, self._of_leaf)
 
     def _of_leaf(self, leaf: Any) -> Any:
         return self.values[leaf] if isinstance(leaf, FxNode) else leaf
