@@ -80,7 +80,7 @@ def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> RefreshSum
 
         token = REPORTER.set(reporter)
         try:
-            return refresh_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType]
+            return refresh_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
         except TooManyFailures as failures:
             reporter.close()
             _show(failures.summary)

@@ -53,7 +53,7 @@ def summarise(
     with corpus.connect() as connection:
         counts = connection.execute(query_text("refresh_summary")).fetchall()[0]
         failed = connection.execute("SELECT subject FROM current_failures WHERE step = ?", [TRACE_STEP]).fetchall()
-    _, sources, graphs, _, nodes, redundancy, passed, failing, inapplicable = counts
+    models_named, sources, graphs, nodes, passed, failing, inapplicable, redundancy = counts
     reasons = count_reasons(outcomes)
     standing = {subject for (subject,) in failed}
     return RefreshSummary(
@@ -63,7 +63,7 @@ def summarise(
         num_traced_now=len(outcomes) - reasons.total(),
         reasons_now=tuple((str(reason), count) for reason, count in sorted(reasons.items())),
         num_failed=sum(model.model_id in standing for model in models),
-        num_models=counts[0],
+        num_models=models_named,
         num_sources=sources,
         num_distinct_graphs=graphs,
         num_nodes=nodes,
