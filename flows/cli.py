@@ -1,0 +1,80 @@
+"""The command line, `passnet`: which commands there are, and how each failure ends.
+
+Exit codes: 0; 1 when something was found wrong or a run was interrupted by the machine; 2 for a usage error; 130 for
+Ctrl-C. Errors are one line, `passnet: <what>; <what to do>`. Reading commands load neither torch nor Prefect: what a
+command needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Final
+
+import typer
+
+from flows import looking, reading
+from flows.refresh_command import refresh
+
+app = typer.Typer(
+    name="passnet",
+    help="Models in, deduplicated computation graphs out.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+_EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
+    (refresh, "passnet refresh --models data/models/starter.txt --workers 2"),
+    (reading.tables, "passnet tables graphs"),
+    (reading.sql, 'passnet sql "SELECT op, count(*) FROM nodes GROUP BY op ORDER BY 2 DESC LIMIT 5"'),
+    (looking.show, "passnet show timm/resnet18"),
+    (looking.stats, "passnet stats --plot stats.png"),
+    (reading.fsck, "passnet fsck --deep"),
+    (reading.compact, "passnet compact --expire"),
+    (reading.diff, "passnet diff data/corpus /backup/corpus"),
+)
+for _command, _example in _EXAMPLES:
+    app.command(epilog=f"Example: {_example}")(_command)
+
+
+@app.callback(invoke_without_command=True)
+def _start(context: typer.Context) -> None:
+    """Models in, deduplicated computation graphs out: Parquet tables that DuckDB reads."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; an expected failure is one line on standard error."""
+    from storage.errors import CorpusError
+
+    try:
+        code = app(arguments, prog_name="passnet", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CorpusError as error:
+        return _fail(str(error), error.exit_code)
+    except typer.TyperException as error:
+        help_command = " ".join(["passnet", *arguments[:1]]) if _is_command(arguments) else "passnet"
+        return _fail(f"{error.format_message().rstrip('.')}; see `{help_command} --help`", error.exit_code)
+    except BrokenPipeError:
+        # Whoever read us has what it wanted; keep the interpreter from flushing into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("stopped; run the same command again to go on", 130)
+
+
+def _is_command(arguments: list[str]) -> bool:
+    return bool(arguments) and arguments[0] in {command.__name__ for command, _ in _EXAMPLES}
+
+
+def _fail(line: str, code: int) -> int:
+    typer.echo(f"passnet: {' '.join(line.split())}", err=True)
+    return code

@@ -1,0 +1,141 @@
+"""Commands that show what a corpus holds: `show` one graph, `stats` over all of them."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.printing import print_json, print_table
+from flows.reading import DEFAULT_CORPUS, CorpusOption, JsonOption
+
+if TYPE_CHECKING:
+    from storage.corpus import Corpus
+
+_HEX = frozenset(string.hexdigits.lower())
+_COMMENT_COLUMN = 88
+_MATCHES_NAMED = 8
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="Prefix of any of a graph's hashes, or a model id.", metavar="HASH")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+) -> None:
+    """Print one graph: its text with shapes beside each line, its sources, its verdicts."""
+    from storage.corpus import Corpus
+    from storage.query import run_query
+
+    opened = Corpus.open(corpus)
+    key: dict[str, object] = {"signature_sha256": _find_signature(opened, name)}
+    (graph,) = run_query(opened, "show_text", key)
+    for column in ("signature_sha256", "graph_sha256", "structure_sha256"):
+        typer.echo(f"{column:16}  {graph[column]}")
+    typer.echo(
+        f"{graph['num_ops']} ops, {graph['num_inputs']} inputs, {graph['num_weights']} weights, {graph['dtype']}, "
+        f"domain {graph['domain']}, traced by {graph['tracer']} on {graph['tensor_mode']} tensors, "
+        f"{graph['num_value_reads']} value reads"
+    )
+    _print_rows("sources", run_query(opened, "show_sources", key))
+    _print_rows("verdicts", run_query(opened, "show_verdicts", key))
+    inputs = [tensor for tensor in graph["tensors"] if tensor["kind"] == "input"]
+    columns = ("name", "original_name", "shape", "stride", "dtype", "mean", "std", "stats_source")
+    _print_rows("inputs", [{column: tensor[column] for column in columns} for tensor in inputs])
+    for line in annotated_text(graph["model_py"], [row["outputs"] for row in run_query(opened, "show_nodes", key)]):
+        typer.echo(line)
+
+
+def stats(
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    ops: Annotated[int, typer.Option("--ops", min=1, help="How many of the commonest ops to list.")] = 20,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw it.", metavar="FILE.png")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Characterise a corpus as section 3.3 of the paper does: domains, redundancy, node counts, ops."""
+    from storage.corpus import Corpus
+    from storage.query import run_query
+
+    opened = Corpus.open(corpus)
+    parts = {
+        name: run_query(opened, f"stats_{name}", {"limit": ops} if name == "ops" else None)
+        for name in ("totals", "domains", "redundancy", "node_bins", "ops", "verdicts")
+    }
+    if plot is not None:
+        from flows.plotting import plot_stats
+
+        plot_stats(parts, plot)
+    if as_json:
+        print_json(list(parts), [list(parts.values())])
+        return
+    totals = parts["totals"][0]
+    print_table(["figure", "value"], [(name.replace("_", " "), _rounded(value)) for name, value in totals.items()])
+    titles = {
+        "domains": "graphs per domain",
+        "redundancy": "redundancy per source",
+        "node_bins": "ops per distinct graph, in log2 bins",
+        "ops": f"{ops} commonest ops over distinct graphs",
+        "verdicts": "verdicts per signature",
+    }
+    for name, title in titles.items():
+        _print_rows(title, parts[name])
+    if plot is not None:
+        typer.echo(f"drawn in {plot}")
+
+
+def annotated_text(model_py: str, outputs: list[list[dict[str, Any]]]) -> list[str]:
+    """Return the lines of a graph's text, each statement with what it returns; `outputs` holds one entry per op.
+
+    Statements are the lines that follow `def forward`, one per op.
+    """
+    lines = model_py.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.lstrip().startswith("def forward(")) + 1
+    for position, returned in enumerate(outputs):
+        if returned:
+            shapes = ", ".join(f"{output['dtype']}{output['shape']}" for output in returned)
+            lines[first + position] = f"{lines[first + position]:<{_COMMENT_COLUMN}}  # {shapes}"
+    return lines
+
+
+def _find_signature(corpus: Corpus, name: str) -> str:
+    """Resolve a prefix of any hash or a model id to one signature; raises UsageError for none and for several."""
+    from storage.errors import UsageError
+    from storage.query import run_query
+
+    wanted = name.strip()
+    matches = run_query(corpus, "show_by_hash", {"prefix": wanted.lower()}) if _is_hex(wanted) else []
+    matches = matches or run_query(corpus, "show_by_model", {"model_id": wanted})
+    if not wanted or not matches:
+        failures = run_query(corpus, "show_failures", {"model_id": wanted}) if wanted else []
+        if failures:
+            first = failures[0]
+            raise UsageError(
+                f"{first['subject']} has no graph: {first['step']} failed, {first['reason']} ({first['detail']})",
+                "see `passnet sql 'FROM current_failures'`",
+            )
+        raise UsageError(
+            f"no graph or model of {corpus.root} is called {name!r}", "see `passnet sql 'FROM graph_sources'`"
+        )
+    signatures = {match["signature_sha256"] for match in matches}
+    if len(signatures) > 1:
+        named = [f"{match['signature_sha256'][:16]} ({match['model_id']})" for match in matches[:_MATCHES_NAMED]]
+        more = f" and {len(matches) - _MATCHES_NAMED} more" if len(matches) > _MATCHES_NAMED else ""
+        raise UsageError(
+            f"{name!r} means {len(signatures)} graphs: {', '.join(named)}{more}", "give one of these hashes"
+        )
+    return signatures.pop()
+
+
+def _is_hex(name: str) -> bool:
+    return bool(name) and set(name.lower()) <= _HEX
+
+
+def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        print_table(list(rows[0]), [[_rounded(value) for value in row.values()] for row in rows], title)
+    else:
+        typer.echo(f"\n{title}: none\n")
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.4g}") if isinstance(value, float) else value
