@@ -261,16 +261,13 @@ class Recorder(TorchFunctionMode):
         run = None if valueless is None else lambda: valueless.move(func, args, kwargs)
         return self._record_call(func, args, kwargs, run)
 
-    def _set_data(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Record `x.data = y` as `x.set_(y)`; with another dtype, where `set_` cannot, let x stand for y from here."""
+    def _set_data(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Record no call for `x.data = y`: from here on x shares y's storage, so it stands for y's ref."""
         tensor, source = args
-        node_args = (self._identity.ref_of(tensor), self._identity.ref_of(source))
-        is_castless = tensor.dtype == source.dtype
+        ref = self._identity.ref_of(source)
+        self._identity.ref_of(tensor)
         self._execute(func, args, kwargs)
-        if is_castless:
-            self._append("set_", "torch.Tensor.set_", node_args, (), tensor)
-        else:
-            self._identity.bind(tensor, node_args[1])
+        self._identity.bind(tensor, ref)
 
     def _set_real(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self._record_call(torch.Tensor.copy_, (self._record_call(func.__self__.__get__, args[:1], {}), args[1]), {})

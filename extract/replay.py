@@ -6,14 +6,13 @@ Works on real, meta and fake operands. Values are freed after their last use, so
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import torch
 
 from extract.arguments import decode
 from extract.graph import Graph, Node, OpRef, Ref, TensorRef
-from extract.spelling import UnknownCallable, resolve
+from extract.spelling import resolve
 
 # Calls that move a tensor to a named device; a replay moves it to its own device instead.
 _DEVICE_MOVES = frozenset({"torch.Tensor.cpu", "torch.Tensor.cuda"})
@@ -25,7 +24,7 @@ def replay(
     """Return the graph's outputs for `operands` (one per entry of `graph.tensors`, same order).
 
     Operands may be mutated, as by the model itself. `device` replaces device literals; by default the first operand's.
-    Raises `UnknownCallable` for a target off the allowlist, and whatever torch raises.
+    Raises `extract.spelling.UnknownCallable` for a target off the allowlist, and whatever torch raises.
     """
     if len(operands) != len(graph.tensors):
         raise ValueError(f"graph takes {len(graph.tensors)} operands, got {len(operands)}")
@@ -54,16 +53,7 @@ def run_node(node: Node, lookup: Callable[[Ref], Any], device: torch.device | No
     kwargs = {name: decode(arg, lookup, device) for name, arg in node.kwargs}
     if device is not None and isinstance(kwargs.get("device"), str):
         kwargs["device"] = device
-    return callable_of(node.target)(*args, **kwargs)
-
-
-@lru_cache(maxsize=4096)
-def callable_of(target: str) -> Callable[..., Any]:
-    """Return what a node calls: `extract.spelling.resolve`, and assignment for `torch.Tensor.<attribute>.__set__`."""
-    if target in ("torch.Tensor.data.__set__", "torch.Tensor.real.__set__", "torch.Tensor.imag.__set__"):
-        attribute = target.split(".")[2]
-        return lambda tensor, value: setattr(tensor, attribute, value)
-    return resolve(target)
+    return resolve(node.target)(*args, **kwargs)
 
 
 def _follow(value: Any, path: tuple[int, ...]) -> Any:
@@ -89,5 +79,3 @@ def _last_uses(graph: Graph) -> list[list[int]]:
         expiring[user].append(index)
     return expiring
 
-
-__all__ = ["UnknownCallable", "callable_of", "replay", "run_node"]
