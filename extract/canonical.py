@@ -37,8 +37,8 @@ _TORCH_NAMESPACES = ("aten", "prim", "prims")
 _WRITES_FIRST = frozenset({"setitem"})
 
 _RANDOM_OPS = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson "
-    "binomial gumbel_softmax rrelu fractional_max_pool2d fractional_max_pool3d".split()
+    "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson binomial "
+    "gumbel_softmax rrelu fractional_max_pool2d fractional_max_pool3d".split()
 )
 _RANDOM_IN_TRAINING = frozenset(
     "dropout alpha_dropout feature_alpha_dropout feature_dropout dropout1d dropout2d dropout3d".split()
@@ -91,7 +91,7 @@ def is_random(node: Node) -> bool:
     name = node.op.rstrip("_")
     if name in _RANDOM_OPS:
         return True
-    if name not in _RANDOM_IN_TRAINING and not (name == "scaled_dot_product_attention"):
+    if name not in _RANDOM_IN_TRAINING and name != "scaled_dot_product_attention":
         return False
     bound = dict(bind(node)[1])
     if name == "scaled_dot_product_attention":
@@ -101,7 +101,9 @@ def is_random(node: Node) -> bool:
 
 def has_effect(node: Node) -> bool:
     """Tell whether a call matters even when nobody uses what it returns."""
-    return bool(mutated_operands(node)) or is_random(node) or node.target.startswith("torch.ops.") and not node.outputs
+    return (
+        bool(mutated_operands(node)) or is_random(node) or (node.target.startswith("torch.ops.") and not node.outputs)
+    )
 
 
 @lru_cache(maxsize=8192)
@@ -178,17 +180,20 @@ _PYTHON_NAMES = {
 def _take(parameter: Parameter, args: tuple[Arg, ...], taken: int, is_last: bool) -> tuple[Arg, int]:
     if parameter.type == "*varargs":
         return args[taken:], len(args)
-    if is_last and len(args) - taken >= 1 and parameter.type in ("i[]", "i[]?", "T[]"):
-        rest = args[taken:]
-        if len(rest) > 1 or not isinstance(rest[0], tuple | ArgList):
-            return (rest if rest[0] is not None else rest[0]), len(args)
-    return args[taken], taken + 1
+    first = args[taken]
+    if is_last and parameter.type in ("i[]", "i[]?", "T[]") and first is not None:
+        several = len(args) - taken > 1
+        if several or not isinstance(first, tuple | ArgList):
+            return args[taken:], len(args)
+    return first, taken + 1
 
 
 def _widen(value: Arg, code: str) -> Arg:
     code = code.rstrip("?")
     if code == "f" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
+    if code == "dev" and (isinstance(value, str) or _is_int(value)):
+        return TorchConstant("device", str(value))
     if code.startswith("i[") and code != "i[]" and _is_int(value):
         return (value,) * int(code[2:-1])
     return value
@@ -210,9 +215,7 @@ def _fits(value: Arg, code: str) -> bool:
     if code == "n":
         return isinstance(value, bool | int | float | complex)
     if code in _TORCH_CODES:
-        return isinstance(value, TorchConstant) and value.kind == _TORCH_CODES[code] or (
-            code == "dev" and (isinstance(value, str) or _is_int(value))
-        )
+        return isinstance(value, TorchConstant) and value.kind == _TORCH_CODES[code]
     return {"i": _is_int, "f": _is_float, "b": _is_bool, "s": _is_str}[code](value)
 
 
@@ -279,5 +282,3 @@ def _written_statistics(node: Node) -> list[Ref]:
         updates = bound.get("use_input_stats", True) is True
     refs = (bound.get("running_mean"), bound.get("running_var"))
     return [ref for ref in refs if updates and isinstance(ref, TensorRef | OpRef)]
-
-

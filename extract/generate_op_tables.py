@@ -50,8 +50,10 @@ OPERATOR_NAMES = {
 }  # fmt: skip
 
 # One argument under several names (numpy-style, aten's and older spellings).
-ARGUMENT_ALIASES = {"self": "input", "tensor": "input", "train": "training", "split_size_or_sections": "split_size",
-                    "split_sizes": "split_size", "cudnn_enabled": "cudnn_enable", "sizes": "size", "shape": "size"}  # fmt: skip
+ARGUMENT_ALIASES = {
+    "self": "input", "tensor": "input", "train": "training", "split_size_or_sections": "split_size",
+    "split_sizes": "split_size", "cudnn_enabled": "cudnn_enable", "sizes": "size", "shape": "size",
+}  # fmt: skip
 # Arguments that cannot change what is computed: where a warning points, and a backend switch.
 DROPPED = ("_stacklevel", "cudnn_enable", "pin_memory", "non_blocking", "requires_grad")
 
@@ -133,7 +135,12 @@ def spell_operations() -> dict[str, str]:
     for prefix, namespace in NAMESPACES:
         for name in dir(namespace):
             value = getattr(namespace, name)
-            if not is_public_operation(name) or name in _NEVER | _FACTS or not callable(value) or inspect.isclass(value):
+            if (
+                not is_public_operation(name)
+                or name in _NEVER | _FACTS
+                or not callable(value)
+                or inspect.isclass(value)
+            ):
                 continue
             if id(value) in overridable or name in _FACTORIES or (prefix == "torch" and _aten_signatures(name)):
                 names[f"{prefix}.{name}"] = _canonical_name(prefix, name)
@@ -214,8 +221,8 @@ def _python_signature(spelling: str, op: str) -> list[list[Any]] | None:
     aten_types = {row[0].lstrip("*"): row[1] for signature in _aten_signatures(op) for row in signature}
     rows: list[list[Any]] = []
     for parameter in inspect.signature(func).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD or parameter.default is inspect.Parameter.empty and not rows and (
-            parameter.kind is parameter.KEYWORD_ONLY
+        if parameter.kind is parameter.VAR_KEYWORD or (
+            parameter.default is inspect.Parameter.empty and not rows and (parameter.kind is parameter.KEYWORD_ONLY)
         ):
             continue
         rows.append(_python_row(parameter, aten_types))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from extract.canonical import BoundCall, bind, mutated_operands
@@ -99,7 +99,7 @@ class _Numbering:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._numbers: dict[Ref, int] = {}
-        self._renamed: dict[int, int] = {}
+        self._renamed: dict[tuple[int, tuple[int, ...]], int] = {}
         self._tensors: list[tuple[int, int]] = []
         self._next = 0
         self.calls: list[BoundCall] = [bind(node) for node in graph.nodes]
@@ -116,15 +116,17 @@ class _Numbering:
             masked.append(f"{name}={_format(value, self.name, True, op)}" if _is_size(op, name) else plain[-1])
         number = self._new_number(OpRef(self._position))
         for ref in mutated_operands(node):
-            self._renamed[self._resolve(ref)] = number
+            value = self._resolve(ref)
+            if value != (number, ()):
+                self._renamed[value] = number
         self._position += 1
         head = f"%{number} = {op}"
         return " ".join([head, *plain]), " ".join([head, *masked])
 
     def name(self, ref: Ref) -> str:
         """Return how a line refers to a value: its number, and the element where its op returned several."""
-        path = ref.path if isinstance(ref, OpRef) else ()
-        return f"%{self._resolve(ref)}" + "".join(f".{element}" for element in path)
+        number, path = self._resolve(ref)
+        return f"%{number}" + "".join(f".{element}" for element in path)
 
     def operand_lines(self) -> Iterator[str]:
         """Yield kind, shape, dtype (and stride where not contiguous) of each numbered tensor, by number."""
@@ -133,16 +135,16 @@ class _Numbering:
             stride = "" if is_contiguous(tensor.shape, tensor.stride) else f" {_ints(tensor.stride)}"
             yield f"%{number} {tensor.kind} {_ints(tensor.shape)} {tensor.dtype}{stride}"
 
-    def _resolve(self, ref: Ref) -> int:
-        base: Ref = OpRef(ref.index) if isinstance(ref, OpRef) else ref
+    def _resolve(self, ref: Ref) -> tuple[int, tuple[int, ...]]:
+        base, path = (OpRef(ref.index), ref.path) if isinstance(ref, OpRef) else (ref, ())
         number = self._numbers.get(base)
         if number is None:
             number = self._new_number(base)
             if isinstance(ref, TensorRef):
                 self._tensors.append((number, ref.index))
-        while number in self._renamed and not (isinstance(ref, OpRef) and ref.path):
-            number = self._renamed[number]
-        return number
+        while (number, path) in self._renamed:
+            number, path = self._renamed[number, path], ()
+        return number, path
 
     def _new_number(self, ref: Ref) -> int:
         number = self._numbers[ref] = self._next
@@ -150,9 +152,9 @@ class _Numbering:
         return number
 
 
-def _format(value: Arg, name_ref: object, masked: bool, op: str) -> str:
+def _format(value: Arg, name_ref: Callable[[Ref], str], masked: bool, op: str) -> str:
     if isinstance(value, TensorRef | OpRef):
-        return name_ref(value)  # pyright: ignore
+        return name_ref(value)
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int):
@@ -174,7 +176,7 @@ def _format(value: Arg, name_ref: object, masked: bool, op: str) -> str:
     return "..."
 
 
-def _format_bound(bound: Arg, name_ref: object, masked: bool, op: str) -> str:
+def _format_bound(bound: Arg, name_ref: Callable[[Ref], str], masked: bool, op: str) -> str:
     is_int = isinstance(bound, int) and not isinstance(bound, bool)
     return "@size" if masked and is_int else _format(bound, name_ref, False, op)
 

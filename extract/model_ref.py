@@ -12,7 +12,7 @@ Domain = Literal["nlp", "cv", "multimodal", "audio", "other"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """One model by its id (`timm/resnet18`: source, slash, the source's own name); null where the source does not say."""
+    """One model by its id (`timm/resnet18`: source, slash, the source's own name); None where the source is silent."""
 
     model_id: str
     source: str

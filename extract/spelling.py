@@ -124,12 +124,13 @@ def _spelling_of(func: Callable[..., Any]) -> tuple[str, bool]:
     known = _spellings().get(func)
     if known is not None:
         return known
-    if isinstance(func, torch._ops.OpOverloadPacket):
-        return f"torch.ops.{func._qualified_op_name.replace('::', '.')}", False
-    if isinstance(func, torch._ops.OpOverload):
-        return f"torch.ops.{func._schema.name.replace('::', '.')}.{func._overloadname}", False
-    if isinstance(func, torch._ops.HigherOrderOperator):
-        return f"torch.ops.higher_order.{func.name()}", False
+    operation: Any = func
+    if isinstance(operation, torch._ops.OpOverloadPacket):
+        return f"torch.ops.{operation._qualified_op_name.replace('::', '.')}", False
+    if isinstance(operation, torch._ops.OpOverload):
+        return f"torch.ops.{operation._schema.name.replace('::', '.')}.{operation._overloadname}", False
+    if isinstance(operation, torch._ops.HigherOrderOperator):
+        return f"torch.ops.higher_order.{operation.name()}", False
     descriptor = getattr(func, "__self__", None)
     owner = getattr(descriptor, "__objclass__", None)
     if func.__name__ in ("__get__", "__set__") and owner is not None and issubclass(torch.Tensor, owner):

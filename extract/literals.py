@@ -1,0 +1,81 @@
+"""One call's arguments as one JSON text (column `nodes.literals`), operands as references, and back.
+
+JSON has no tuples, slices, dtypes or non-finite floats, so these are objects with one key: `{"op": [3, 0]}` (op 3,
+element 0), `{"tensor": 2}`, `{"tuple": [...]}`, `{"slice": [a, b, c]}`, `{"dtype": "float32"}`, `{"float": "inf"}`,
+`{"complex": [re, im]}`, `{"ellipsis": true}`; lists, numbers, strings, booleans and null are themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from types import EllipsisType
+from typing import Any
+
+from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, TensorRef, TorchConstant
+
+_TORCH_KINDS = ("dtype", "device", "memory_format", "layout")
+
+
+def arguments_json(node: Node) -> str:
+    """Return `{"args": [...], "kwargs": {...}}` of a call, lossless."""
+    kwargs = {name: _encode(value) for name, value in node.kwargs}
+    return json.dumps({"args": [_encode(arg) for arg in node.args], "kwargs": kwargs}, separators=(",", ":"))
+
+
+def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Arg], ...]]:
+    """Return a call's positional and keyword arguments; raises `ValueError` on a text that is not ours."""
+    call = json.loads(text)
+    return tuple(_decode(arg) for arg in call["args"]), tuple((k, _decode(v)) for k, v in call["kwargs"].items())
+
+
+def _encode(value: Arg) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, OpRef):
+        return {"op": [value.index, *value.path]}
+    if isinstance(value, TensorRef):
+        return {"tensor": value.index}
+    if isinstance(value, tuple):
+        return {"tuple": [_encode(element) for element in value]}
+    if isinstance(value, ArgList):
+        return [_encode(element) for element in value.elements]
+    if isinstance(value, ArgSlice):
+        return {"slice": [_encode(value.start), _encode(value.stop), _encode(value.step)]}
+    if isinstance(value, TorchConstant):
+        return {value.kind: value.name}
+    if isinstance(value, complex):
+        return {"complex": [_encode(value.real), _encode(value.imag)]}
+    if isinstance(value, EllipsisType):
+        return {"ellipsis": True}
+    return value if math.isfinite(value) else {"float": repr(value)}
+
+
+def _decode(value: Any) -> Arg:
+    if isinstance(value, list):
+        return ArgList(tuple(_decode(element) for element in value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()  # pyright: ignore[reportUnknownVariableType]
+    return _decode_object(str(kind), content)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _decode_object(kind: str, content: Any) -> Arg:
+    if kind in _TORCH_KINDS:
+        return TorchConstant(kind, content)
+    if kind == "op":
+        return OpRef(content[0], tuple(content[1:]))
+    if kind == "tensor":
+        return TensorRef(content)
+    if kind == "tuple":
+        return tuple(_decode(element) for element in content)
+    if kind == "slice":
+        return ArgSlice(*(_decode(bound) for bound in content))
+    if kind == "complex":
+        real, imaginary = (_decode(part) for part in content)
+        return complex(real, imaginary)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    if kind == "float":
+        return float(content)
+    if kind == "ellipsis":
+        return ...
+    raise ValueError(f"unknown literal kind {kind!r}")
