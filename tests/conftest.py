@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from hypothesis import settings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -13,9 +12,3 @@ os.environ.setdefault("DO_NOT_TRACK", "1")
 
 settings.register_profile("passnet", deadline=None, derandomize=True)
 settings.load_profile("passnet")
-
-
-@pytest.fixture(scope="session")
-def repository_root(pytestconfig: pytest.Config) -> os.PathLike[str]:
-    """The checkout's root folder."""
-    return pytestconfig.rootpath
