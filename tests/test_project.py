@@ -22,18 +22,6 @@ ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PACKAGES = ("extract", "mining", "storage", "profiles", "passbench", "tasks", "flows")
 HEAVY = {"torch", "timm", "transformers", "numpy", "pyarrow", "duckdb", "polars", "prefect", "xxhash", "typer"}
-    "torch",
-    "timm",
-    "transformers",
-    "numpy",
-    "pyarrow",
-    "duckdb",
-    "polars",
-    "prefect",
-    "xxhash",
-    "orjson",
-    "typer",
-}
 NOUN_MODULES = (
     "extract.graph",
     "extract.failure",
