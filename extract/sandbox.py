@@ -42,6 +42,7 @@ GIB = 1 << 30
 _ROOT = Path(__file__).resolve().parents[1]
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "VIRTUAL_ENV")
 _END_SECONDS = 15.0
+_TAIL_CHARS = 600
 _STARVED = ("bad_alloc", "MemoryError", "not enough memory", "Cannot allocate memory", "can't allocate memory")
 
 
@@ -222,8 +223,11 @@ def _explain(report: Mapping[str, Any]) -> ChildFailed:
 
 
 def _tail(report: Mapping[str, Any]) -> str:
-    text = " ".join(str(report.get("stderr", "")).split())
-    return f"; stderr: {text[-600:]}" if text else ""
+    """Return what stderr says of the end: from a fatal error on (less its list of modules), else its last words."""
+    text = " ".join(str(report.get("stderr", "")).partition("Extension modules:")[0].split())
+    fatal = text.rfind("Fatal Python error")
+    said = text[fatal : fatal + _TAIL_CHARS] if fatal >= 0 else text[-_TAIL_CHARS:]
+    return f"; stderr: {said}" if said else ""
 
 
 def _spawn(command: list[str], limits: Limits, env: Mapping[str, str]) -> _Child:

@@ -22,7 +22,7 @@ from typing import Any
 from extract.sandbox_tree import descendants, kill_descendants, proportional_bytes, reap, resident_bytes
 
 POLL_MS = 40
-TAIL_BYTES = 2048
+TAIL_BYTES = 16 << 10
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 

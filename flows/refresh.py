@@ -21,6 +21,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.model_ref import ModelRef
+from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import choose_models, considered_models, models_to_trace, shards_of
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
@@ -59,6 +60,7 @@ class RefreshConfig:
     max_params: int | None
     max_failed_frac: float
     import_modules: tuple[str, ...]
+    model_seconds: float
     level: str = "fake"
     trace_step_version: int = TRACE_STEP_VERSION
 
@@ -73,11 +75,13 @@ def refresh(
     max_params: int | None = None,
     max_failed_frac: float = 0.2,
     import_modules: Sequence[str] = (),
+    model_seconds: float = Limits().seconds,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
     `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
-    `import_modules` are imported in each child first and may register further models. Raises UsageError before
+    `import_modules` are imported in each child first and may register further models, `model_seconds` bounds the trace
+    and the validation of each model. Raises UsageError before
     anything is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
@@ -89,16 +93,21 @@ def refresh(
         max_params,
         max_failed_frac,
         tuple(import_modules),
+        model_seconds,
     )
     choice = choose_models(source, Path(models_file) if models_file else None, limit)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
-        pool = SandboxPool(config.workers, config.import_modules)
+        pool = SandboxPool(config.workers, config.import_modules, Limits(seconds=model_seconds))
         session = TraceSession(opened, pool, lambda outcome: _advance(reporter, outcome))
         try:
             reporter.stage(f"naming the models of {choice.source}")
             models = considered_models(choice, discover_models(session, choice.source))
             outcomes = trace_and_commit(session, models, config, reporter)
+        except (StartFailed, ChildFailed) as error:
+            raise CorpusError(
+                f"models cannot be traced here ({error})", "check --import and the installation"
+            ) from error
         finally:
             pool.close()
         return finish(opened, models, outcomes, config, reporter, started)

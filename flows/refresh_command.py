@@ -14,9 +14,6 @@ import typer
 from rich.console import Console
 
 from flows.progress import REPORTER, Reporter, reporter_for
-from flows.refresh_plan import choose_models
-from flows.server import prefect_server
-from storage.corpus import Corpus
 
 if TYPE_CHECKING:
     from flows.refresh_report import RefreshSummary
@@ -41,16 +38,16 @@ def refresh(
         list[str] | None,
         typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable): registers models."),
     ] = None,
+    model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 120.0,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
     Example: passnet refresh --source timm --limit 100 --corpus data/corpus
     """
-    choose_models(source, models, limit)
-    Corpus.create(corpus).close()
     reporter = reporter_for(Console(stderr=True))
     _stop_on_signals()
     try:
+        _check(corpus, source, models, limit)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -61,17 +58,29 @@ def refresh(
             max_params=max_params,
             max_failed_frac=max_failed_frac,
             import_modules=import_modules or [],
+            model_seconds=model_seconds,
         )
     except KeyboardInterrupt as interrupt:
         reporter.close()
-        Console(stderr=True).print("stopped; run the same command again to go on", highlight=False)
+        Console(stderr=True).print("passnet: stopped; run the same command again to go on", highlight=False)
         raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
     finally:
         reporter.close()
     _show(summary)
 
 
+def _check(corpus: Path, source: str, models: Path | None, limit: int | None) -> None:
+    """Refuse what cannot work before anything is written or started."""
+    from flows.refresh_plan import choose_models
+    from storage.corpus import Corpus
+
+    choose_models(source, models, limit)
+    Corpus.create(corpus).close()
+
+
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> RefreshSummary:
+    from flows.server import prefect_server
+
     reporter.stage("starting Prefect")
     logging.disable(logging.WARNING)
     with prefect_server(Path(corpus).absolute() / ".prefect"):
@@ -107,7 +116,7 @@ def _stop_on_signals() -> None:
         raise KeyboardInterrupt(*([number] if number == signal.SIGTERM else []))
 
     def stop_at_once(number: int, frame: FrameType | None) -> None:
-        sys.stderr.write("stopped at once; run the same command again to go on\n")
+        sys.stderr.write("passnet: stopped at once; run the same command again to go on\n")
         sys.stderr.flush()
         os._exit(INTERRUPTED_CODE)
 

@@ -74,12 +74,13 @@ def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
 def explain(error: BaseException) -> dict[str, str]:
     """Return the reason and the detail (one line) of what a model, or the step for it, raised."""
     if any(_is_starved(cause) for cause in _causes(error)):
-        return _failure(Reason.OUT_OF_MEMORY, str(error) or type(error).__name__)
+        said = error.detail if isinstance(error, SubjectError) else str(error)
+        return _failure(Reason.OUT_OF_MEMORY, said or type(error).__name__)
     if isinstance(error, SubjectError):
         return _failure(error.reason, error.detail)
     if isinstance(error, SystemExit):
         return _failure(Reason.EXITED, f"SystemExit: {error.code}")
-    return _failure(Reason.FORWARD_FAILED, f"{type(error).__name__}: {error}")
+    return _failure(Reason.FORWARD_FAILED, f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 def discover(header: Header, payload: bytes) -> tuple[Header, bytes]:
@@ -94,7 +95,7 @@ def discover(header: Header, payload: bytes) -> tuple[Header, bytes]:
 def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Trace one model and return its tables."""
     from extract.timm_source import TraceConfig, trace_model
-    from storage.records import trace_tables, tables_to_bytes
+    from storage.records import tables_to_bytes, trace_tables
 
     traced = trace_model(header["model_id"], TraceConfig(max_params=header.get("max_params")))
     return {}, tables_to_bytes(trace_tables(traced, datetime.now(UTC)))
