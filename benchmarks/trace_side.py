@@ -3,6 +3,7 @@
 `python -m benchmarks.trace_side SIDE --models FILE --corpus DIR --log FILE`. One untimed warm-up model first. Each
 side makes graphs in its own way; the files (hashes, text, table rows, Parquet shards, one manifest) come from
 the same code as those of a refresh. Times are wall time; the log holds one JSON line per model and one for the write.
+A model that takes longer than five minutes is a failure of that side.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import argparse
 import gc
 import json
 import resource
+import signal
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from storage.corpus import Corpus
 from storage.records import trace_tables
 
 WARM_UP_MODEL = "resnet18"
+MODEL_SECONDS_MAX = 300.0
 SIDES = ("ours", "upstream", "export")
 
 Tracer = Callable[[str, Stopwatch], list[Trace]]
@@ -69,7 +73,8 @@ def run_model(tracer: Tracer, name: str) -> tuple[dict[str, Any], list[dict[str,
     tables: list[dict[str, pa.Table]] = []
     entry: dict[str, Any] = {"model": name, "error": None, "num_ops": None, "num_graphs": None}
     try:
-        traces = tracer(name, stopwatch)
+        with time_limit(MODEL_SECONDS_MAX):
+            traces = tracer(name, stopwatch)
         with stopwatch.stage("rows"):
             tables = [trace_tables(trace, datetime.now(UTC)) for trace in traces]
         entry |= {"num_ops": sum(len(trace.graph.nodes) for trace in traces), "num_graphs": len(traces)}
@@ -77,6 +82,22 @@ def run_model(tracer: Tracer, name: str) -> tuple[dict[str, Any], list[dict[str,
         entry["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     entry |= {"stages_s": stopwatch.seconds, "total_s": stopwatch.total_seconds, "peak_rss_bytes": peak_rss_bytes()}
     return entry, tables
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError inside the block when it takes longer; a call into C++ is left to return first."""
+
+    def stop(signum: int, frame: object) -> None:
+        raise TimeoutError(f"not done after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def write_tables(corpus_path: Path, tables: Iterable[dict[str, pa.Table]]) -> float:
