@@ -142,8 +142,11 @@ class _Numbering:
             number = self._new_number(base)
             if isinstance(ref, TensorRef):
                 self._tensors.append((number, ref.index))
+        start = (number, path)
         while (number, path) in self._renamed:
             number, path = self._renamed[number, path], ()
+        if (number, path) != start:
+            self._renamed[start] = number  # path compression: long chains of in-place ops stay linear
         return number, path
 
     def _new_number(self, ref: Ref) -> int:

@@ -86,8 +86,8 @@ def distinct_rows(table: str, rows: pa.Table) -> pa.Table:
     if table in APPEND_ONLY:
         return rows
     if table == "models":
-        complete = rows.filter(pc.field(_COMPLETING_COLUMN).is_valid())
-        rows = pa.concat_tables([complete, rows.filter(pc.field(_COMPLETING_COLUMN).is_null())])
+        complete = [count is not None for count in rows.column(_COMPLETING_COLUMN).to_pylist()]
+        rows = pa.concat_tables([_masked(rows, complete), _masked(rows, (not known for known in complete))])
     return _first_unknown(table, rows, set())
 
 
@@ -100,7 +100,7 @@ def _novel_models(models: pa.Table, known: KnownKeys) -> pa.Table:
         key not in seen or (key in known.bare_models and complete)
         for key, complete in zip(_keys("models", distinct), completes, strict=True)
     ]
-    return distinct.filter(pa.array(mask, pa.bool_()))
+    return _masked(distinct, mask)
 
 
 def _novel_graphs(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:
@@ -124,8 +124,8 @@ def _novel_constraints(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table
     signatures = {signature for (signature,) in known.of("graphs")}
     if "graphs" in novel:
         signatures.update(novel["graphs"].column("signature_sha256").to_pylist())
-    mask = [signature in signatures for signature in constraints.column("signature_sha256").to_pylist()]
-    return constraints.filter(pa.array(mask, pa.bool_()))
+    owners = constraints.column("signature_sha256").to_pylist()
+    return _masked(constraints, (signature in signatures for signature in owners))
 
 
 def _first_unknown(table: str, rows: pa.Table, known: set[Key]) -> pa.Table:
@@ -134,11 +134,17 @@ def _first_unknown(table: str, rows: pa.Table, known: set[Key]) -> pa.Table:
     for key in _keys(table, rows):
         mask.append(key not in known and key not in taken)
         taken.add(key)
-    return rows.filter(pa.array(mask, pa.bool_()))
+    return _masked(rows, mask)
 
 
 def _with_signatures(rows: pa.Table, signatures: pa.ChunkedArray) -> pa.Table:
-    return rows.filter(pc.field("signature_sha256").isin(signatures.to_pylist()))
+    wanted = set(signatures.to_pylist())
+    return _masked(rows, (signature in wanted for signature in rows.column("signature_sha256").to_pylist()))
+
+
+def _masked(rows: pa.Table, mask: Iterable[bool]) -> pa.Table:
+    """Keep the rows of a true mask, in order (Arrow does not promise an order when it filters by an expression)."""
+    return rows.filter(pa.array(mask, pa.bool_()))
 
 
 def _keys(table: str, rows: pa.Table) -> Iterable[Key]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from extract.failure import Reason
+from extract.custom_ops import CustomOp
 from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import hash_graph, single_op_sha256
 from extract.literals import arguments_json
@@ -44,16 +45,6 @@ class Failure:
     seconds: float | None
     at: datetime
     step_version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CustomOp:
-    """An op outside torch that a graph calls, with the Python source that registers it where there is one."""
-
-    name: str
-    schema: str | None = None
-    source: str | None = None
-    licence: str | None = None
 
 
 def trace_tables(trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomOp] = ()) -> dict[str, pa.Table]:

@@ -27,7 +27,7 @@ from extract.sandbox_child import FDS_NAME, serve, take_pipes
 from extract.sandbox_frames import Header
 
 if TYPE_CHECKING:
-    from extract.graph import Graph
+    from extract.validation import StoredGraph
 
 _STARVED = ("can't allocate memory", "not enough memory", "bad_alloc", "out of memory")
 _DETAIL_CHARS = 1000
@@ -94,11 +94,12 @@ def discover(header: Header, payload: bytes) -> tuple[Header, bytes]:
 
 def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Trace one model and return its tables."""
+    from extract.custom_ops import collect_custom_ops
     from extract.timm_source import TraceConfig, trace_model
     from storage.records import tables_to_bytes, trace_tables
 
     traced = trace_model(header["model_id"], TraceConfig(max_params=header.get("max_params")))
-    return {}, tables_to_bytes(trace_tables(traced, datetime.now(UTC)))
+    return {}, tables_to_bytes(trace_tables(traced, datetime.now(UTC), collect_custom_ops(traced.graph)))
 
 
 def validate(header: Header, payload: bytes) -> tuple[Header, bytes]:
@@ -106,18 +107,31 @@ def validate(header: Header, payload: bytes) -> tuple[Header, bytes]:
     from extract.validation import validate as verdicts_on
     from storage.records import constraint_table, tables_to_bytes
 
-    signature, graph = graph_of(payload)
-    return {}, tables_to_bytes({"constraints": constraint_table(signature, verdicts_on(graph, header["level"]))})
+    stored = stored_graph(payload)
+    verdicts = verdicts_on(stored, header["level"])
+    return {}, tables_to_bytes({"constraints": constraint_table(stored.hashes.signature_sha256, verdicts)})
 
 
-def graph_of(payload: bytes) -> tuple[str, Graph]:
-    """Rebuild the graph of one trace's tables, with its signature."""
+def stored_graph(payload: bytes) -> StoredGraph:
+    """Rebuild the graph of one trace's tables, beside what its rows say of it."""
+    from extract.custom_ops import CustomOp
+    from extract.hashing import GraphHashes
+    from extract.model_ref import ValueRead
+    from extract.validation import StoredGraph
     from storage.records import graph_from_rows, tables_from_bytes
 
     tables = tables_from_bytes(payload)
     row = tables["graphs"].to_pylist()[0]
     text = tables["graph_texts"].column("model_py")[0].as_py()
-    return row["signature_sha256"], graph_from_rows(row, text, tables["nodes"].to_pylist())
+    nodes = tables["nodes"].to_pylist()
+    return StoredGraph(
+        graph=graph_from_rows(row, text, nodes),
+        text=text,
+        calls=tuple((node["op"], node["target"], node["literals"]) for node in nodes),
+        hashes=GraphHashes(row["graph_sha256"], row["signature_sha256"], row["structure_sha256"]),
+        value_reads=tuple(ValueRead(**read) for read in row["value_reads"]),
+        custom_ops=tuple(CustomOp(**op) for op in tables["custom_ops"].to_pylist()),
+    )
 
 
 _HANDLERS = {"discover": discover, "trace": trace, "validate": validate}

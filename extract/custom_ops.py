@@ -1,0 +1,88 @@
+"""Ops that a graph calls from outside torch: which they are, and the Python source that registers them.
+
+An op counts as custom when it lies outside the namespaces of `KNOWN_NAMESPACES` (definitions.md section 2). Its
+source is the file of the function that `torch.library.custom_op` or `torch.library.impl` registered, read as text;
+ops that C++ registered have none.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from extract.graph import Graph
+from extract.op_tables import load_op_names
+
+KNOWN_NAMESPACES = frozenset({"aten", "prim", "prims", "torch", "torchvision"})
+
+# What the source of an accessible op may import (definitions.md section 2).
+_ALLOWED_IMPORTS = frozenset({"torch", "triton"}) | frozenset(sys.stdlib_module_names)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomOp:
+    """An op outside torch that a graph calls, with the Python source that registers it where there is one."""
+
+    name: str
+    schema: str | None = None
+    source: str | None = None
+    licence: str | None = None
+
+
+def custom_targets(graph: Graph) -> tuple[str, ...]:
+    """Return the spellings of the custom ops that a graph calls, sorted, each once."""
+    return tuple(sorted({node.target for node in graph.nodes if _is_custom(node.target)}))
+
+
+def collect_custom_ops(graph: Graph) -> tuple[CustomOp, ...]:
+    """Return the custom ops of a graph with schema and source as registered in this process."""
+    return tuple(_describe(target) for target in custom_targets(graph))
+
+
+def forbidden_import(source: str) -> str | None:
+    """Return the first module that a source imports beyond torch, triton and the standard library, if any.
+
+    Raises `SyntaxError` when the text is not Python.
+    """
+    for node in ast.walk(ast.parse(source)):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module or "."] if node.level == 0 else ["."]
+        for name in names:
+            if name.split(".")[0] not in _ALLOWED_IMPORTS:
+                return name
+    return None
+
+
+def _is_custom(target: str) -> bool:
+    if target.startswith("torch.ops."):
+        return target.split(".")[2] not in KNOWN_NAMESPACES
+    return target not in load_op_names()
+
+
+def _describe(target: str) -> CustomOp:
+    namespace, _, name = target.removeprefix("torch.ops.").partition(".")
+    qualified = f"{namespace}::{name.partition('.')[0]}"
+    return CustomOp(qualified.replace("::", "."), _schema(qualified), _source(qualified))
+
+
+def _schema(qualified: str) -> str | None:
+    import torch
+
+    schemas = torch._C._jit_get_schemas_for_operator(qualified)
+    return str(schemas[0]) if schemas else None
+
+
+def _source(qualified: str) -> str | None:
+    from torch._library import custom_ops as registered
+
+    definition: Any = registered.OPDEFS.get(qualified)
+    function = getattr(definition, "_init_fn", None)
+    path = inspect.getsourcefile(function) if function is not None else None
+    return Path(path).read_text(encoding="utf-8") if path and Path(path).is_file() else None
