@@ -87,7 +87,8 @@ def _draw_sources(axes: Axes, sources: Rows) -> None:
             fontsize=8,
             color=_MUTED,
         )
-    axes.margins(x=0.25, y=0.4)
+    axes.margins(x=0.25)
+    _center(axes, len(shown))
     axes.set_xlabel("graphs traced")
     axes.legend(frameon=False, fontsize=8, loc="lower right", bbox_to_anchor=(1, 1), ncols=2)
     _dress(axes, "Redundancy per source", grid="x")
@@ -99,9 +100,16 @@ def _draw_domains(axes: Axes, domains: Rows) -> None:
         [row["domain"] for row in shown], [row["distinct_graphs"] for row in shown], color=_BLUE, height=0.5
     )
     axes.bar_label(bars, fmt="{:,.0f}", padding=4, fontsize=8, color=_MUTED)
-    axes.margins(x=0.12, y=0.4)
+    axes.margins(x=0.12)
+    _center(axes, len(shown))
     axes.set_xlabel("distinct graphs")
     _dress(axes, "Graphs per domain", grid="x")
+
+
+def _center(axes: Axes, num_bars: int) -> None:
+    """Keep few bars slim: leave room for five."""
+    room = max(5 - num_bars, 0) / 2
+    axes.set_ylim(-0.5 - room, num_bars - 0.5 + room)
 
 
 def _dress(axes: Axes, title: str, grid: str) -> None:

@@ -40,6 +40,7 @@ def tables(
     as_json: JsonOption = False,
 ) -> None:
     """List the tables of a corpus: rows, bytes, and what they hold."""
+    from storage.catalogue import duckdb_type
     from storage.corpus import Corpus
     from storage.errors import UsageError
     from storage.schemas import KEYS, SCHEMAS, TABLE_DESCRIPTIONS, describe
@@ -50,7 +51,7 @@ def tables(
     if table is not None or columns:
         names = ["table", "column", "type", "key", "description"]
         rows: list[list[object]] = [
-            [name, field.name, str(field.type), "key" if field.name in KEYS[name] else "", describe(field)]
+            [name, field.name, duckdb_type(field.type), "key" if field.name in KEYS[name] else "", describe(field)]
             for name in ([table] if table else SCHEMAS)
             for field in SCHEMAS[name]
         ]

@@ -66,6 +66,16 @@ def write(root: Path, manifest: Manifest) -> Path:
     return path
 
 
+def duckdb_type(arrow_type: pa.DataType) -> str:
+    """Return how DuckDB spells an Arrow type of the schemas."""
+    if pa.types.is_list(arrow_type):
+        return f"{duckdb_type(arrow_type.value_type)}[]"
+    if pa.types.is_struct(arrow_type):
+        fields = ", ".join(f'"{field.name}" {duckdb_type(field.type)}' for field in arrow_type)
+        return f"STRUCT({fields})"
+    return _DUCKDB_TYPES[arrow_type]
+
+
 def _write_views(path: Path, root: Path, manifest: Manifest) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"SET VARIABLE corpus = {_quote(str(root))}")
@@ -82,7 +92,7 @@ def _write_views(path: Path, root: Path, manifest: Manifest) -> None:
 
 def _view(table: str, shards: tuple[Shard, ...], prefix: str | None) -> str:
     if not shards:
-        columns = ", ".join(f'CAST(NULL AS {_duckdb_type(field.type)}) AS "{field.name}"' for field in SCHEMAS[table])
+        columns = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in SCHEMAS[table])
         return f"CREATE VIEW {table} AS SELECT {columns} WHERE false"
     if prefix is None:
         files = f"list_transform([{', '.join(_quote(shard.path) for shard in shards)}], lambda path: {_BESIDE}path)"
@@ -92,15 +102,6 @@ def _view(table: str, shards: tuple[Shard, ...], prefix: str | None) -> str:
     columns = ", ".join(f'"{field.name}"' for field in SCHEMAS[table])
     source = f"read_parquet({files}, hive_partitioning = false, union_by_name = {by_name})"
     return f"CREATE VIEW {table} AS SELECT {columns} FROM {source}"
-
-
-def _duckdb_type(arrow_type: pa.DataType) -> str:
-    if pa.types.is_list(arrow_type):
-        return f"{_duckdb_type(arrow_type.value_type)}[]"
-    if pa.types.is_struct(arrow_type):
-        fields = ", ".join(f'"{field.name}" {_duckdb_type(field.type)}' for field in arrow_type)
-        return f"STRUCT({fields})"
-    return _DUCKDB_TYPES[arrow_type]
 
 
 def _quote(text: str) -> str:

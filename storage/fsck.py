@@ -99,9 +99,9 @@ def _check_graphs(corpus: Corpus) -> Iterator[Finding]:
         among = pc.field("signature_sha256").isin(chosen)
         graphs = _by_signature(corpus.read("graphs", filters=among))
         texts = _by_signature(corpus.read("graph_texts", filters=among))
-        nodes = corpus.read("nodes", filters=among).sort_by([("signature_sha256", "ascending"), ("index", "ascending")])
+        nodes = corpus.read("nodes", filters=among)
         for signature in chosen:
-            own = nodes.filter(pc.field("signature_sha256") == signature)
+            own = nodes.filter(pc.field("signature_sha256") == signature).sort_by("index")
             if signature in texts:  # otherwise reported among the references
                 yield from _check_graph(graphs[signature], texts[signature]["model_py"], own)
 
