@@ -39,22 +39,25 @@ class UnsupportedArgument(TypeError):
     """An argument that no graph can hold."""
 
 
-def encode(argument: Any, ref_of: Callable[[torch.Tensor], Ref]) -> Arg:
-    """Return `argument` as graph argument; raises `UnsupportedArgument` for a type that a graph cannot hold."""
+def encode(argument: Any, ref_of: Callable[[Any], Ref], operand: type = torch.Tensor) -> Arg:
+    """Return `argument` as graph argument; raises `UnsupportedArgument` for a type that a graph cannot hold.
+
+    Instances of `operand` become what `ref_of` gives for them.
+    """
     kind = type(argument)
     if kind in _PLAIN:
         return argument
-    if isinstance(argument, torch.Tensor):
+    if isinstance(argument, operand):
         return ref_of(argument)
     if isinstance(argument, tuple | range):
-        return tuple([encode(element, ref_of) for element in argument])
+        return tuple([encode(element, ref_of, operand) for element in argument])
     if isinstance(argument, list):
-        return ArgList(tuple([encode(element, ref_of) for element in argument]))
+        return ArgList(tuple([encode(element, ref_of, operand) for element in argument]))
     if kind in _CONSTANT_KINDS:
         return TorchConstant(_CONSTANT_KINDS[kind], str(argument).removeprefix("torch."))
     if kind is slice:
         bounds = (argument.start, argument.stop, argument.step)
-        return ArgSlice(*[encode(bound, ref_of) for bound in bounds])
+        return ArgSlice(*[encode(bound, ref_of, operand) for bound in bounds])
     return _encode_rare(argument)
 
 

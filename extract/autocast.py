@@ -10,28 +10,39 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensor,
+    FakeTensorMode,
+)
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from extract.arguments import map_tensors
 
 Casts = dict[int, torch.dtype]
-_AtenCalls = list[tuple[str, tuple[torch.dtype, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _AtenCall:
+    name: str
+    dtypes: tuple[torch.dtype, ...]
+    moves_only: bool
+
+
+_AtenCalls = list[_AtenCall]
 _COPY = "aten._to_copy.default"
+_MOVES = frozenset({_COPY, "aten.clone.default", "aten._unsafe_view.default"})
 
 
 def autocast_off(device_type: str) -> torch.autocast:
     """Return a context in which `device_type` computes without autocast."""
     return torch.autocast(device_type, enabled=False)
-
-
-def is_enabled(device_type: str) -> bool:
-    """Tell whether the calling code runs inside an autocast region of this device type."""
-    return torch.is_autocast_enabled(device_type)
 
 
 def find_casts(
@@ -43,10 +54,28 @@ def find_casts(
     """
     twins = _FakeTwins()
     plain_args, plain_kwargs = twins.of(args), twins.of(dict(kwargs))
-    with_autocast, casts = _observe(func, plain_args, plain_kwargs, None)
-    without, _ = _observe(func, twins.of(args), twins.of(dict(kwargs)), device_type)
+    try:
+        with_autocast, casts = _observe(func, plain_args, plain_kwargs, None)
+    except (DataDependentOutputException, DynamicOutputShapeException):
+        return {}  # no op of autocast's lists reads values
+    without = _observe_or_none(func, plain_args, plain_kwargs, device_type)
     if with_autocast == without:
         return {}
+    return _leading_casts(func, args, kwargs, device_type, twins, (with_autocast, casts)) or _uniform_cast(
+        func, args, kwargs, device_type, twins, with_autocast
+    )
+
+
+def _leading_casts(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    device_type: str,
+    twins: _FakeTwins,
+    observed: tuple[_AtenCalls, Casts],
+) -> Casts | None:
+    """The casts that open the autocast run, if they account for all that autocast does."""
+    with_autocast, casts = observed
     chosen = {twins.original[key]: dtype for key, dtype in casts.items() if key in twins.original}
     if not chosen or len(chosen) != len(casts):
         return None
@@ -54,18 +83,58 @@ def find_casts(
     def cast(tensor: torch.Tensor) -> torch.Tensor:
         return twins.twin(tensor).to(chosen[id(tensor)]) if id(tensor) in chosen else twins.twin(tensor)
 
-    explicit, _ = _observe(func, map_tensors(args, cast), map_tensors(dict(kwargs), cast), device_type)
-    return chosen if explicit == with_autocast[len(casts) :] else None
+    explicit = _observe_or_none(func, map_tensors(args, cast), map_tensors(dict(kwargs), cast), device_type)
+    return chosen if explicit == with_autocast[_num_leading_casts(with_autocast) :] else None
+
+
+def _uniform_cast(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    device_type: str,
+    twins: _FakeTwins,
+    with_autocast: _AtenCalls,
+) -> Casts | None:
+    """One dtype for all floating operands (einsum moves them first and casts inside): moving and casting commute."""
+    wanted = [call for call in with_autocast if not call.moves_only]
+    for dtype in (torch.get_autocast_dtype(device_type), torch.float32):
+        chosen: Casts = {}
+
+        def cast(tensor: torch.Tensor, dtype: torch.dtype = dtype, chosen: Casts = chosen) -> torch.Tensor:
+            if not tensor.is_floating_point() or tensor.dtype is dtype:
+                return twins.twin(tensor)
+            chosen[id(tensor)] = dtype
+            return twins.twin(tensor).to(dtype)
+
+        explicit = _observe_or_none(func, map_tensors(args, cast), map_tensors(dict(kwargs), cast), device_type)
+        if explicit is not None and [call for call in explicit if not call.moves_only] == wanted:
+            return chosen
+    return None
 
 
 @lru_cache(maxsize=256)
 def inlined(func: types.FunctionType) -> types.FunctionType:
     """Return a copy of a Python function of torch that runs its body instead of dispatching itself to a mode."""
-    names = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-    patched = {**func.__globals__, **{name: _never for name in names}}
+    patched = {**func.__globals__, **dict.fromkeys(_DISPATCH_CHECKS, _never)}
+    if patched.get("torch") is torch:
+        patched["torch"] = _Overlay(torch, overrides=_Overlay(torch.overrides, **dict.fromkeys(_DISPATCH_CHECKS, _never)))
     copy = types.FunctionType(func.__code__, patched, func.__name__, func.__defaults__, func.__closure__)
     copy.__kwdefaults__ = func.__kwdefaults__
     return copy
+
+
+_DISPATCH_CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class _Overlay:
+    """A module with some names replaced."""
+
+    def __init__(self, module: types.ModuleType, **replaced: Any) -> None:
+        self.__dict__.update(replaced)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
 
 
 def _never(*_tensors: Any) -> bool:
@@ -84,9 +153,11 @@ class _AtenRecorder(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        if func.namespace == "prim":
+            return func(*args, **(kwargs or {}))
         dtypes: list[torch.dtype] = []
         map_tensors((args, kwargs or {}), lambda tensor: dtypes.append(tensor.dtype))
-        self.calls.append((str(func), tuple(dtypes)))
+        self.calls.append(_AtenCall(str(func), tuple(dtypes), func.is_view or str(func) in _MOVES))
         target = (kwargs or {}).get("dtype")
         self._is_opening = self._is_opening and str(func) == _COPY and target is not None
         if self._is_opening:
@@ -108,6 +179,19 @@ def _observe(func: Callable[..., Any], args: Any, kwargs: Any, off_for: str | No
     finally:
         torch.set_autocast_cache_enabled(is_cached)
     return recorder.calls, recorder.casts
+
+
+def _num_leading_casts(calls: _AtenCalls) -> int:
+    """Number of casts before any other call; an operand that stands twice is cast twice."""
+    return next((position for position, call in enumerate(calls) if call.name != _COPY), len(calls))
+
+
+def _observe_or_none(func: Callable[..., Any], args: Any, kwargs: Any, off_for: str) -> _AtenCalls | None:
+    """The aten calls without autocast; None when torch refuses the call, as it does for operands of mixed dtypes."""
+    try:
+        return _observe(func, args, kwargs, off_for)[0]
+    except RuntimeError:
+        return None
 
 
 class _FakeTwins:

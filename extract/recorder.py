@@ -49,6 +49,9 @@ _READ_FUNCTIONS = ("equal", "allclose", "is_nonzero")
 _VALUE_SHAPED = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount"})
 _MASK_DTYPES = (torch.bool, torch.uint8)
 
+# A Python function that dispatches itself from its own body is not followed more often than this.
+_MAX_RECURSION = 4
+
 
 class NeedsFakeTensors(Exception):
     """The program uses autocast, which meta tensors do not follow: trace it on fake tensors."""
@@ -71,6 +74,7 @@ class Recorder(TorchFunctionMode):
         self._subject = subject
         self._valueless = valueless
         self._behaviours = _behaviours()
+        self._inlining: list[FunctionType] = []
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -107,11 +111,11 @@ class Recorder(TorchFunctionMode):
         except EXECUTION_ERRORS as error:
             if self._valueless is None:
                 raise
-            numbers = self._valueless.with_numbers(args, kwargs)
+            numbers = self._valueless.with_numbers(func, args, kwargs)
             if numbers is not None:
                 self.reads.append(RecordedRead(len(self.nodes), "__index__", numbers.refs))
                 return self._record_call(func, numbers.args, numbers.kwargs)
-            returned = self._valueless.rescue(Node(op, target, node_args, node_kwargs), error, self._subject)
+            returned = self._valueless.rescue(Node(op, target, node_args, node_kwargs), args, error, self._subject)
         if op in _VALUE_SHAPED or op == "getitem" or op == "where" or op == "repeat_interleave":
             self._note_value_shape(op, args, node_args, node_kwargs)
         return self._append(op, target, node_args, node_kwargs, returned)
@@ -190,7 +194,7 @@ class Recorder(TorchFunctionMode):
 
     def _call_unspelled(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], error: UnknownCallable) -> Any:
         """Follow a Python function into its body; run a built-in one, which must then return no tensor."""
-        if isinstance(func, FunctionType):
+        if isinstance(func, FunctionType) and self._inlining.count(func) < _MAX_RECURSION:
             return self._inline(func, args, kwargs)
         returned = self._execute(func, args, kwargs)
         made: list[torch.Tensor] = []
@@ -200,8 +204,12 @@ class Recorder(TorchFunctionMode):
         return returned
 
     def _inline(self, func: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with self:
-            return autocast.inlined(func)(*args, **kwargs)
+        self._inlining.append(func)
+        try:
+            with self:
+                return autocast.inlined(func)(*args, **kwargs)
+        finally:
+            self._inlining.pop()
 
     def _call_unencodable(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], target: str, error: UnsupportedArgument
@@ -269,9 +277,6 @@ class Recorder(TorchFunctionMode):
         self._execute(func, args, kwargs)
         self._identity.bind(tensor, ref)
 
-    def _set_real(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._record_call(torch.Tensor.copy_, (self._record_call(func.__self__.__get__, args[:1], {}), args[1]), {})
-
     def _assert(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Leave asserts out; on real tensors they are still checked."""
         if self._valueless is None:
@@ -305,7 +310,6 @@ def _behaviours() -> dict[Any, Behaviour | None]:
     table[tensor.get_device] = Recorder._answer_as_cpu
     table.update({tensor.to: Recorder._move, tensor.cpu: Recorder._move, tensor.cuda: Recorder._move})
     table[tensor.data.__set__] = Recorder._set_data
-    table[tensor.real.__set__] = table[tensor.imag.__set__] = Recorder._set_real
     table.update({torch._assert: Recorder._assert, torch._assert_async: Recorder._assert})
     table.pop(None, None)
     return table

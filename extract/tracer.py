@@ -9,7 +9,7 @@ as one. What does not: facts about a tensor (shape, dtype, ...), grad-mode switc
 which are listed apart as `ValueRead`. Rules that keep a replay true:
 - a mutating call gives the same object its newest ref; another call that returns its operand unchanged
   (`contiguous`, `to`, dropout in eval mode) hands out an alias, so that the operand keeps its own ref;
-- after `x.data = y` the object x stands for y's ref (they share storage); `x.real = y` is `x.real.copy_(y)`;
+- after `x.data = y` the object x stands for y's ref (they share storage); torch hides `x.real = y` from modes;
 - inside autocast the casts are explicit `torch.Tensor.to` nodes (`extract.autocast`).
 """
 

@@ -90,8 +90,10 @@ class Valueless:
 
         return map_tensors(arguments, value)
 
-    def with_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Numbers | None:
-        """Replace known 0-dim integer operands other than the first by numbers; None when there is none.
+    def with_numbers(
+        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Numbers | None:
+        """Replace known 0-dim integer operands by numbers, but not the tensor worked on; None when there is none.
 
         Sizes, slice bounds and repeats may be such tensors, and a meta tensor cannot be any of them.
         """
@@ -105,14 +107,17 @@ class Valueless:
             refs.append(ref)
             return known.item()
 
-        kept, rest = (args[:1], args[1:]) if args and isinstance(args[0], torch.Tensor) else ((), args)
+        num_kept = 0 if func in self._constructors else 1 if args and isinstance(args[0], torch.Tensor) else 0
+        kept, rest = args[:num_kept], args[num_kept:]
         replaced = (*kept, *map_tensors(rest, number))
         options = map_tensors(kwargs, number)
         return Numbers(replaced, options, tuple(refs)) if refs else None
 
-    def rescue(self, node: Node, error: Exception, subject: str) -> Any:
+    def rescue(self, node: Node, args: tuple[Any, ...], error: Exception, subject: str) -> Any:
         """Return what a failed call gives on known values, as twins; else raise `error` or `data_dependent`."""
         returned = None if has_effect(node) else self._known.run(node)
+        if returned is None and node.op == "getitem":
+            returned = self._index_by_positions(args)
         if returned is not None:
             return map_tensors(returned, self._twin)
         is_value_error = isinstance(error, DataDependentOutputException | DynamicOutputShapeException)
@@ -120,6 +125,20 @@ class Valueless:
             detail = f"{node.target} needs values: {' '.join(str(error).split())[:200]}"
             raise SubjectError(subject, Reason.DATA_DEPENDENT, detail) from error
         raise error
+
+    def _index_by_positions(self, args: tuple[Any, ...]) -> Any:
+        """Index a valueless tensor by known masks, each as the positions that it selects; None with unknown ones."""
+        tensor, index = args
+        positions: list[Any] = []
+        for element in index if isinstance(index, tuple) else (index,):
+            if not isinstance(element, torch.Tensor) or element.dtype is not torch.bool:
+                positions.append(element)
+                continue
+            known = self._known.of(self._identity.ref_of(element))
+            if known is None:
+                return None
+            positions.extend(self._twin(selected) for selected in known.nonzero(as_tuple=True))
+        return self.execute(torch.Tensor.__getitem__, (tensor, tuple(positions)), {})
 
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to("meta") if self._fake_mode is None else self._fake_mode.from_tensor(tensor)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from extract.failure import Reason, SubjectError
+from extract.model_ref import ValueRead
+from extract.tracer import trace_module
+
+
+@pytest.fixture
+def x() -> torch.Tensor:
+    torch.manual_seed(0)
+    return torch.randn(2, 4)
+
+
+def test_values_that_follow_from_literals_are_known_on_meta(check, x):
+    def body(m, x):
+        mask = torch.arange(4) < 3
+        if mask.all():
+            return x
+        steps = torch.tensor([1, 2, 3]).tolist()
+        return x[:, : int(mask.sum())] * steps[2] + torch.linspace(0, 1, 3).max().item()
+
+    recording = check(body, x)
+    assert {(read.method, read.depends_on_input) for read in recording.value_reads} == {
+        ("__bool__", False), ("tolist", False), ("__int__", False), ("item", False),
+    }  # fmt: skip
+
+
+def test_what_is_read_but_not_computed_with_is_dead_code(check, x):
+    recording = check(lambda m, x: x * 2 if torch.zeros(3).sum() < 1 else x, x)
+    assert recording.graph.op_names == ("mul",)
+    assert recording.value_reads == (ValueRead(0, "__bool__", False),)
+
+
+def test_known_values_decide_output_shapes(check, x):
+    def body(m, x):
+        index = (torch.arange(4) > 1).nonzero()[:, 0]
+        return x[:, index] + x[:, torch.tensor([True, False, True, False])] + torch.unique(torch.tensor([5, 5]))
+
+    methods = [read.method for read in check(body, x).value_reads]
+    assert methods == ["nonzero", "nonzero", "unique"]
+
+
+def test_tensors_used_as_sizes_and_bounds_become_numbers(check, x):
+    def body(m, x):
+        length = torch.tensor(3)
+        return x[:, :length] + torch.zeros(length), x.repeat_interleave(torch.tensor(2), dim=1)
+
+    recording = check(body, x, modes=("meta",))
+    assert recording.graph.nodes[0].op == "getitem"
+
+
+def test_an_unknown_value_written_into_a_known_tensor_makes_it_unknown():
+    class Writes(torch.nn.Module):
+        def forward(self, x):
+            flags = torch.zeros(4)
+            flags[:2].add_(x.sum())
+            return x * 2 if flags.any() else x
+
+    with pytest.raises(SubjectError) as error:
+        trace_module(Writes(), (torch.empty(2, device="meta"),), subject="s")
+    assert error.value.reason is Reason.DATA_DEPENDENT
+
+
+def test_in_place_writes_of_known_values_are_followed(check, x):
+    def body(m, x):
+        flags = torch.zeros(4)
+        flags[1:3] = 1
+        flags.mul_(2)
+        return x * flags.sum().item()
+
+    assert [read.depends_on_input for read in check(body, x).value_reads] == [False]
+
+
+def test_reads_of_input_values_are_marked_on_real_tensors(check, x):
+    def body(m, x):
+        sign = 1.0 if x.sum() > 0 else -1.0
+        return x * sign + x.max().item() + len(x.nonzero()) + (m.linear.weight[0, 0] > 9)
+
+    reads = check(body, x, modes=("real",)).value_reads
+    assert [(read.method, read.depends_on_input) for read in reads] == [
+        ("__bool__", True), ("item", True), ("nonzero", True),
+    ]  # fmt: skip
+
+
+def test_taint_passes_through_views_that_are_written(check, x):
+    def body(m, x):
+        table = torch.zeros(2, 4)
+        table[0].copy_(x[0])
+        return x * 2 if table.sum() != 0 else x
+
+    (read,) = check(body, x, modes=("real",)).value_reads
+    assert read.depends_on_input
+
+
+def test_a_real_integer_input_has_known_values_among_meta_weights():
+    class Lookup(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(10, 4)
+
+        def forward(self, ids):
+            return self.table(ids) * (2 if (ids > 3).all() else 3)
+
+    recording = trace_module(Lookup().to("meta"), (torch.tensor([4, 5]),), subject="s")
+    assert recording.graph.nodes[1].args[1] == 2
+    assert recording.value_reads == (ValueRead(1, "__bool__", True),)
+
+
+def test_a_swallowed_failure_is_not_forgotten():
+    class Swallows(torch.nn.Module):
+        def forward(self, x):
+            try:
+                return x * x.sum().item()
+            except Exception:
+                return x
+
+    with pytest.raises(SubjectError) as error:
+        trace_module(Swallows(), (torch.empty(2, device="meta"),), subject="s")
+    assert error.value.reason is Reason.DATA_DEPENDENT
