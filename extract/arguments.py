@@ -63,9 +63,8 @@ def encode(argument: Any, ref_of: Callable[[Any], Ref], operand: type = torch.Te
 
 def _encode_rare(argument: Any) -> Arg:
     """Encode subclasses of numbers, numpy scalars and legacy tensor types."""
-    for base in (bool, int, float, str, complex):
-        if isinstance(argument, base):
-            return base(argument)
+    if isinstance(argument, int | float | str | complex):
+        return next(base for base in (int, float, str, complex) if isinstance(argument, base))(argument)  # pyright: ignore
     if type(argument).__module__ == "numpy" and getattr(argument, "ndim", None) == 0:
         return argument.item()
     if isinstance(argument, type) and argument in (bool, int, float):

@@ -117,7 +117,8 @@ def inlined(func: types.FunctionType) -> types.FunctionType:
     """Return a copy of a Python function of torch that runs its body instead of dispatching itself to a mode."""
     patched = {**func.__globals__, **dict.fromkeys(_DISPATCH_CHECKS, _never)}
     if patched.get("torch") is torch:
-        patched["torch"] = _Overlay(torch, overrides=_Overlay(torch.overrides, **dict.fromkeys(_DISPATCH_CHECKS, _never)))
+        overrides = _Overlay(torch.overrides, **dict.fromkeys(_DISPATCH_CHECKS, _never))
+        patched["torch"] = _Overlay(torch, overrides=overrides)
     copy = types.FunctionType(func.__code__, patched, func.__name__, func.__defaults__, func.__closure__)
     copy.__kwdefaults__ = func.__kwdefaults__
     return copy
@@ -159,8 +160,8 @@ class _AtenRecorder(TorchDispatchMode):
         map_tensors((args, kwargs or {}), lambda tensor: dtypes.append(tensor.dtype))
         self.calls.append(_AtenCall(str(func), tuple(dtypes), func.is_view or str(func) in _MOVES))
         target = (kwargs or {}).get("dtype")
-        self._is_opening = self._is_opening and str(func) == _COPY and target is not None
-        if self._is_opening:
+        self._is_opening = self._is_opening and str(func) == _COPY
+        if self._is_opening and target is not None:
             self.casts[id(args[0])] = target
         return func(*args, **(kwargs or {}))
 

@@ -26,11 +26,11 @@ from extract.statistics import dtype_name, measure_tensor
 _METHOD_PREFIX = "torch.Tensor."
 _META_OUTPUTS = "passnet_outputs"
 _META_TENSOR = "passnet_tensor"
-_IGNORED_FUNCTIONS = (torch._C._set_grad_enabled, torch._assert, torch._assert_async)
+_IGNORED_FUNCTIONS = (torch._C._set_grad_enabled, torch._assert, torch._assert_async)  # pyright: ignore[reportPrivateImportUsage]
 
 
 def to_fx(graph: Graph, tensors: Mapping[str, torch.Tensor]) -> fx.GraphModule:
-    """Return a module that computes `graph`; `tensors` holds its parameters, buffers and constants by `TensorMeta.name`.
+    """Return a module that computes `graph`; `tensors` holds its parameters, buffers and constants by name.
 
     Placeholders are the data inputs in order, and the module returns the tuple of outputs. Raises `KeyError` for a
     missing tensor.
@@ -125,8 +125,10 @@ class _Reader:
         return self._pruned(outputs)
 
     def _placeholder_value(self, node: fx.Node) -> torch.Tensor:
+        if _META_TENSOR in node.meta:
+            return torch.empty(0)  # the record is there, its tensor is not asked
         value = self._given.get(str(node.target), node.meta.get("example_value"))
-        if value is None and _META_TENSOR not in node.meta:
+        if value is None:
             raise KeyError(f"placeholder {node.target}: no tensor given and no example_value")
         return value
 

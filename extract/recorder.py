@@ -63,9 +63,7 @@ class Recorder(TorchFunctionMode):
     `valueless` is None when the run is on real tensors.
     """
 
-    def __init__(
-        self, identity: TensorIdentity, nodes: list[Node], subject: str, valueless: Valueless | None
-    ) -> None:
+    def __init__(self, identity: TensorIdentity, nodes: list[Node], subject: str, valueless: Valueless | None) -> None:
         super().__init__()
         self.nodes = nodes
         self.reads: list[RecordedRead] = []
@@ -310,8 +308,6 @@ def _behaviours() -> dict[Any, Behaviour | None]:
     table[tensor.get_device] = Recorder._answer_as_cpu
     table.update({tensor.to: Recorder._move, tensor.cpu: Recorder._move, tensor.cuda: Recorder._move})
     table[tensor.data.__set__] = Recorder._set_data
-    table.update({torch._assert: Recorder._assert, torch._assert_async: Recorder._assert})
+    table.update({torch._assert: Recorder._assert, torch._assert_async: Recorder._assert})  # pyright: ignore[reportPrivateImportUsage]
     table.pop(None, None)
     return table
-
-

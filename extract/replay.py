@@ -78,4 +78,3 @@ def _last_uses(graph: Graph) -> list[list[int]]:
     for index, user in last.items():
         expiring[user].append(index)
     return expiring
-

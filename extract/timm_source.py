@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TraceConfig:
-    """How to trace. `max_params` refuses larger models before their trace (a count of parameter elements); None: any."""
+    """How to trace. `max_params` (a count of elements) refuses larger models before their trace; None: any size."""
 
     max_params: int | None = None
     batch_size: int = 1

@@ -121,9 +121,7 @@ def _named_tensors(name: str, argument: Any) -> Iterator[tuple[str, torch.Tensor
             yield from _named_tensors(f"{name}_{step}", element)
 
 
-def _tensor_mode(
-    module: torch.nn.Module, inputs: list[torch.Tensor]
-) -> tuple[TensorMode, FakeTensorMode | None]:
+def _tensor_mode(module: torch.nn.Module, inputs: list[torch.Tensor]) -> tuple[TensorMode, FakeTensorMode | None]:
     tensors = [*inputs, *module.parameters(), *module.buffers()]
     fake = next((tensor for tensor in tensors if isinstance(tensor, FakeTensor)), None)
     if fake is not None:

@@ -90,9 +90,7 @@ class Valueless:
 
         return map_tensors(arguments, value)
 
-    def with_numbers(
-        self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Numbers | None:
+    def with_numbers(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Numbers | None:
         """Replace known 0-dim integer operands by numbers, but not the tensor worked on; None when there is none.
 
         Sizes, slice bounds and repeats may be such tensors, and a meta tensor cannot be any of them.

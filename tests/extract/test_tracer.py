@@ -249,8 +249,9 @@ def test_a_composite_is_one_node(check):
 
 def test_custom_ops_keep_their_qualified_name(check, x):
     if not hasattr(torch.ops.passnet_test, "twice"):
-        library = torch.library.custom_op("passnet_test::twice", lambda v: v * 2, mutates_args=(), schema="(Tensor v) -> Tensor")
-        library.register_fake(torch.empty_like)
+        schema = "(Tensor v) -> Tensor"
+        twice = torch.library.custom_op("passnet_test::twice", lambda v: v * 2, mutates_args=(), schema=schema)
+        twice.register_fake(torch.empty_like)
     recording = check(lambda m, x: torch.ops.passnet_test.twice(x) + 1, x)
     assert (recording.graph.nodes[0].op, recording.graph.nodes[0].target) == (
         "passnet_test.twice",
