@@ -1,14 +1,16 @@
 """The command line, `passnet`: which commands there are, and how each failure ends.
 
-Exit codes: 0; 1 when something was found wrong or a run was interrupted by the machine; 2 for a usage error; 130 for
-Ctrl-C. Errors are one line, `passnet: <what>; <what to do>`. Reading commands load neither torch nor Prefect: what a
-command needs is imported when it runs.
+Exit codes: 0; 1 when something was found wrong, the machine got in the way or who read us hung up; 2 for a usage
+error; 130 for Ctrl-C. Errors are one line, `passnet: <what>; <what to do>`. Reading commands load neither torch nor
+Prefect: what a command needs is imported when it runs.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+import textwrap
 from collections.abc import Callable
 from typing import Final
 
@@ -24,6 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_INTERRUPTED: Final = 130
+_GIVEN_CHARS: Final = 160
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (refresh, "passnet refresh --models data/models/starter.txt --workers 2"),
     (reading.tables, "passnet tables graphs"),
@@ -57,18 +61,22 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="passnet", standalone_mode=False)
         sys.stdout.flush()
+        if code == _INTERRUPTED and arguments[0] != refresh.__name__:  # refresh says so itself
+            return _fail("stopped; nothing was changed", code)
         return code if isinstance(code, int) else 0
     except CorpusError as error:
         return _fail(str(error), error.exit_code)
     except typer.TyperException as error:
         help_command = " ".join(["passnet", *arguments[:1]]) if _is_command(arguments) else "passnet"
-        return _fail(f"{error.format_message().rstrip('.')}; see `{help_command} --help`", error.exit_code)
+        given = textwrap.shorten(shlex.join(["passnet", *arguments]), _GIVEN_CHARS, placeholder=" ...")
+        message = error.format_message().rstrip(".")
+        return _fail(f"{message} (in `{given}`); see `{help_command} --help`", error.exit_code)
     except BrokenPipeError:
         # Whoever read us has what it wanted; keep the interpreter from flushing into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 1
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("stopped; run the same command again to go on", 130)
+        return _fail("stopped; run the same command again to go on", _INTERRUPTED)
 
 
 def _is_command(arguments: list[str]) -> bool:

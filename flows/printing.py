@@ -1,7 +1,8 @@
 """How a command prints rows: a table for people, JSON or CSV for programs.
 
 A table in a terminal folds long cells; in a pipe it is as wide as it needs. Null prints as `null` in a table, as
-null in JSON, as nothing in CSV; NaN and infinity, which JSON lacks, are null there.
+null in JSON, as nothing in CSV; NaN and infinity, which JSON lacks, are null there; decimals that doubles
+would round are strings.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import typer
@@ -87,6 +89,8 @@ def _jsonable(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, bool | int | str):
         return value
+    if isinstance(value, Decimal):
+        return float(value) if Decimal(repr(float(value))) == value else str(value)
     if isinstance(value, dict):
         return {str(key): _jsonable(element) for key, element in value.items()}
     if isinstance(value, list | tuple):

@@ -6,6 +6,7 @@ name is given last (`rename`, or `link` where it must not exist yet); the folder
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -16,6 +17,7 @@ from pathlib import Path
 from storage.errors import UsageError, from_os_error
 
 TEMPORARY_PREFIX = ".tmp."
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
 
 @contextmanager
@@ -92,10 +94,8 @@ def remove(path: Path) -> None:
 def _link(temporary: Path, path: Path) -> None:
     try:
         os.link(temporary, path)
-    except FileExistsError:
-        raise
     except OSError as error:
-        if from_os_error(error, str(path)) is not None and not os.access(path.parent, os.W_OK):
+        if error.errno not in _NO_LINKS:
             raise
         raise UsageError(
             f"{path.parent} is on a file system without hard links ({error.strerror})", "put the corpus on another disk"

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from extract.failure import Reason
-from extract.custom_ops import CustomOp
 from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import hash_graph, single_op_sha256
 from extract.literals import arguments_json
@@ -27,6 +26,7 @@ from extract.text import parse, render
 from storage.schemas import SCHEMAS
 
 if TYPE_CHECKING:
+    from extract.custom_ops import CustomOp
     from extract.validation import Constraint
 
 _FLOATING = ("float", "bfloat")

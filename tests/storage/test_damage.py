@@ -67,9 +67,7 @@ def test_a_newer_schema_is_refused(corpus: Corpus) -> None:
     path = manifest_path(corpus.root, 2)
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": SCHEMA_VERSION + 1}))
     for opening in (Corpus.open, Corpus.create):
-        with pytest.raises(
-            UsageError, match=f"has schema version {SCHEMA_VERSION + 1}, this passnet reads"
-        ):
+        with pytest.raises(UsageError, match=f"has schema version {SCHEMA_VERSION + 1}, this passnet reads"):
             opening(corpus.root)
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extract.custom_ops import CustomOp
 from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef, contiguous_stride
 from extract.model_ref import ModelRef, Trace, ValueRead
 from storage.records import (
-    CustomOp,
     Failure,
     graph_from_rows,
     rows_to_table,
