@@ -95,6 +95,7 @@ SIZE_ARGS: tuple[tuple[str, str], ...] = (
     *((name, "size") for name in _SIZE_FACTORIES),
 )  # fmt: skip
 
+_ATEN_PREFIXES = ("torch", "torch.nn.functional")
 _PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
 _NEVER = {"load", "save", "compile", "export", "from_file", "set_default_device", "manual_seed", "seed", "vmap", "cond"}
 _FACTORIES = {
@@ -142,7 +143,7 @@ def spell_operations() -> dict[str, str]:
                 or inspect.isclass(value)
             ):
                 continue
-            if id(value) in overridable or name in _FACTORIES or (prefix == "torch" and _aten_signatures(name)):
+            if id(value) in overridable or name in _FACTORIES or (prefix in _ATEN_PREFIXES and _aten_signatures(name)):
                 names[f"{prefix}.{name}"] = _canonical_name(prefix, name)
     names.update({f"torch.Tensor.{name}": name for name in TENSOR_PROPERTIES})
     names.update({f"operator.{name}": OPERATOR_NAMES.get(name, name) for name in OPERATORS})

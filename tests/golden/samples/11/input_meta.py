@@ -1,0 +1,23 @@
+class Program_input_tensor_meta_in_4:
+    name = 'in_4'
+    shape = [1, 64, 56, 56]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = None
+    std = None
+    min_val = None
+    max_val = None
+    data = None
+    original_name = ''
+
+class Program_input_tensor_meta_in_3:
+    name = 'in_3'
+    shape = [1, 64, 56, 56]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = None
+    std = None
+    min_val = None
+    max_val = None
+    data = None
+    original_name = ''

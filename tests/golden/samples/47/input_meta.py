@@ -1,0 +1,11 @@
+class Program_input_tensor_meta_in_2:
+    name = 'in_2'
+    shape = [1, 49, 512]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = None
+    std = None
+    min_val = None
+    max_val = None
+    data = None
+    original_name = ''

@@ -1,0 +1,71 @@
+class Program_weight_tensor_meta_layers_0_blocks_0_modulation_h_weight:
+    name = 'layers_0_blocks_0_modulation_h_weight'
+    shape = [96, 96, 1, 1]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 0.10206207261596577
+    min_val = None
+    max_val = None
+    data = None
+    original_name = 'layers.0.blocks.0.modulation.h.weight'
+
+class Program_weight_tensor_meta_layers_0_blocks_0_modulation_h_bias:
+    name = 'layers_0_blocks_0_modulation_h_bias'
+    shape = [96]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 0.0
+    min_val = 0.0
+    max_val = 0.0
+    data = None
+    original_name = 'layers.0.blocks.0.modulation.h.bias'
+
+class Program_weight_tensor_meta_layers_0_blocks_0_modulation_proj_weight:
+    name = 'layers_0_blocks_0_modulation_proj_weight'
+    shape = [96, 96, 1, 1]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 0.10206207261596577
+    min_val = None
+    max_val = None
+    data = None
+    original_name = 'layers.0.blocks.0.modulation.proj.weight'
+
+class Program_weight_tensor_meta_layers_0_blocks_0_modulation_proj_bias:
+    name = 'layers_0_blocks_0_modulation_proj_bias'
+    shape = [96]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 0.0
+    min_val = 0.0
+    max_val = 0.0
+    data = None
+    original_name = 'layers.0.blocks.0.modulation.proj.bias'
+
+class Program_weight_tensor_meta_layers_0_blocks_0_norm2_weight:
+    name = 'layers_0_blocks_0_norm2_weight'
+    shape = [96]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 1.0
+    std = 0.0
+    min_val = 1.0
+    max_val = 1.0
+    data = None
+    original_name = 'layers.0.blocks.0.norm2.weight'
+
+class Program_weight_tensor_meta_layers_0_blocks_0_norm2_bias:
+    name = 'layers_0_blocks_0_norm2_bias'
+    shape = [96]
+    dtype = 'torch.float32'
+    device = 'cpu'
+    mean = 0.0
+    std = 0.0
+    min_val = 0.0
+    max_val = 0.0
+    data = None
+    original_name = 'layers.0.blocks.0.norm2.bias'
