@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ from extract.canonical import has_effect
 from extract.failure import Reason, SubjectError
 from extract.graph import Node, Ref
 from extract.known_values import KnownValues
+from extract.shape_memo import ShapeMemo
 from extract.tensor_identity import TensorIdentity
 
 # What torch raises when a call cannot run without values (fake tensors' exceptions are RuntimeErrors).
@@ -63,6 +65,8 @@ class Valueless:
         if self._fake_mode is not None and func in self._constructors:
             with self._fake_mode:
                 return func(*args, **kwargs)
+        if self.is_meta and func not in self._constructors:
+            return _shape_memo().call(func, args, kwargs)
         return func(*args, **kwargs)
 
     def move(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -140,6 +144,12 @@ class Valueless:
 
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to("meta") if self._fake_mode is None else self._fake_mode.from_tensor(tensor)
+
+
+@lru_cache(maxsize=1)
+def _shape_memo() -> ShapeMemo:
+    """One memory for all traces of this process: models of a family share most of their calls."""
+    return ShapeMemo()
 
 
 def _is_ordinal(arg: Any) -> bool:

@@ -47,8 +47,9 @@ def test_values_are_freed_after_their_last_use():
             return made
 
     nodes = [Node("neg", "torch.neg", (OpRef(i - 1) if i else TensorRef(0),), (), OUT) for i in range(6)]
+    operand = torch.ones(2)
     with Watching():
-        replay(graph_of(*nodes), [torch.ones(2)], torch.device("cpu"))
+        replay(graph_of(*nodes), [operand], torch.device("cpu"))
     assert len(seen) == 6
 
 
