@@ -130,7 +130,11 @@ def _verdict(stored: StoredGraph, name: str, level: Level, check: Callable[[Stor
 
 
 def _check_runnable(stored: StoredGraph) -> None:
-    _facts(_run(lambda: replay(stored.graph, meta_operands(stored.graph.tensors))))
+    graph = stored.graph
+    made = _facts(_run(lambda: replay(graph, meta_operands(graph.tensors))))
+    recorded = [_recorded_facts(graph, ref) for ref in graph.outputs]
+    if made != recorded:
+        raise _Failed("outputs_differ", f"replay gives {made}, the record says {recorded}"[:500])
 
 
 def _check_decomposable(stored: StoredGraph) -> None:
@@ -207,7 +211,8 @@ def _check_specialised(stored: StoredGraph) -> None:
     reads = [read for read in stored.value_reads if read.depends_on_input]
     if reads:
         first = reads[0]
-        raise _Failed("value_read", f"{len(reads)} reads of input values, the first {first.method} at op {first.op_index}")
+        detail = f"{len(reads)} reads of input values, the first {first.method} at op {first.op_index}"
+        raise _Failed("value_read", detail)
 
 
 def _run(run: Callable[[], Sequence[torch.Tensor]]) -> Sequence[torch.Tensor]:
@@ -217,12 +222,22 @@ def _run(run: Callable[[], Sequence[torch.Tensor]]) -> Sequence[torch.Tensor]:
         raise _Failed("op_not_allowed", str(error)) from error
     except CutError as error:
         raise _Failed(error.reason, error.detail) from error
-    except Exception as error:  # noqa: BLE001 - foreign graph: whatever torch raises is the finding
+    except Exception as error:  # foreign graph: what torch raises is the finding
         raise _Failed("raised", f"{type(error).__name__}: {' '.join(str(error).split())[:400]}") from error
 
 
 def _facts(outputs: Sequence[torch.Tensor]) -> list[tuple[tuple[int, ...], str]]:
     return [(tuple(output.shape), str(output.dtype)) for output in outputs]
+
+
+def _recorded_facts(graph: Graph, ref: Ref) -> tuple[tuple[int, ...], str]:
+    if isinstance(ref, TensorRef):
+        meta = graph.tensors[ref.index]
+        return meta.shape, f"torch.{meta.dtype}"
+    for output in graph.nodes[ref.index].outputs:
+        if output.path == ref.path:
+            return output.shape, f"torch.{output.dtype}"
+    raise _Failed("outputs_differ", f"op {ref.index} records no output at {ref.path}")
 
 
 def _draw_boundaries(draw: random.Random, num_ops: int, num_pieces: int) -> tuple[int, ...]:
