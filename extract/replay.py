@@ -12,6 +12,7 @@ import torch
 
 from extract.arguments import decode
 from extract.graph import Graph, Node, OpRef, Ref, TensorRef
+from extract.shape_memo import ShapeMemo
 from extract.spelling import resolve
 
 # Calls that move a tensor to a named device; a replay moves it to its own device instead.
@@ -19,11 +20,16 @@ _DEVICE_MOVES = frozenset({"torch.Tensor.cpu", "torch.Tensor.cuda"})
 
 
 def replay(
-    graph: Graph, operands: Sequence[torch.Tensor], device: torch.device | None = None
+    graph: Graph,
+    operands: Sequence[torch.Tensor],
+    device: torch.device | None = None,
+    memo: ShapeMemo | None = None,
 ) -> tuple[torch.Tensor, ...]:
     """Return the graph's outputs for `operands` (one per entry of `graph.tensors`, same order).
 
     Operands may be mutated, as by the model itself. `device` replaces device literals; by default the first operand's.
+    With `memo` (meta operands only) a call that an earlier replay made with equal shapes, dtypes and literals is
+    answered from there.
     Raises `extract.spelling.UnknownCallable` for a target off the allowlist, and whatever torch raises.
     """
     if len(operands) != len(graph.tensors):
@@ -37,13 +43,15 @@ def replay(
 
     with torch.no_grad():
         for index, node in enumerate(graph.nodes):
-            values[index] = run_node(node, lookup, device)
+            values[index] = run_node(node, lookup, device, memo)
             for dead in expiring[index]:
                 del values[dead]
     return tuple(lookup(ref) for ref in graph.outputs)
 
 
-def run_node(node: Node, lookup: Callable[[Ref], Any], device: torch.device | None) -> Any:
+def run_node(
+    node: Node, lookup: Callable[[Ref], Any], device: torch.device | None, memo: ShapeMemo | None = None
+) -> Any:
     """Execute one node on the values that `lookup` gives for its refs, and return what the call returns."""
     args = [decode(arg, lookup, device) for arg in node.args]
     if device is not None and node.target in _DEVICE_MOVES:
@@ -53,7 +61,8 @@ def run_node(node: Node, lookup: Callable[[Ref], Any], device: torch.device | No
     kwargs = {name: decode(arg, lookup, device) for name, arg in node.kwargs}
     if device is not None and isinstance(kwargs.get("device"), str):
         kwargs["device"] = device
-    return resolve(node.target)(*args, **kwargs)
+    func = resolve(node.target)
+    return func(*args, **kwargs) if memo is None else memo.call(func, tuple(args), kwargs)
 
 
 def _follow(value: Any, path: tuple[int, ...]) -> Any:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +30,7 @@ from extract.literals import arguments_json
 from extract.model_ref import ValueRead
 from extract.replay import replay
 from extract.sample import SampleError, graph_from_files, sample_files
+from extract.shape_memo import ShapeMemo
 from extract.spelling import UnknownCallable
 from extract.text import TextError, parse
 
@@ -95,11 +97,14 @@ def meta_operands(tensors: Sequence[TensorMeta]) -> list[torch.Tensor]:
     ]
 
 
-def run_pieces(graph: Graph, boundaries: tuple[int, ...], operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def run_pieces(
+    graph: Graph, boundaries: tuple[int, ...], operands: Sequence[torch.Tensor], memo: ShapeMemo | None = None
+) -> list[torch.Tensor]:
     """Run the pieces of `graph` in order, each fed from those before, and return the whole's outputs."""
     values: dict[Ref, torch.Tensor] = {TensorRef(index): tensor for index, tensor in enumerate(operands)}
+    device = operands[0].device if operands else None
     for piece in cut_into(graph, boundaries):
-        made = replay(piece.graph, [values[ref] for ref in piece.operands])
+        made = replay(piece.graph, [values[ref] for ref in piece.operands], device, memo)
         values.update(zip(piece.results, made, strict=True))
     return [values[ref] for ref in graph.outputs]
 
@@ -131,7 +136,7 @@ def _verdict(stored: StoredGraph, name: str, level: Level, check: Callable[[Stor
 
 def _check_runnable(stored: StoredGraph) -> None:
     graph = stored.graph
-    made = _facts(_run(lambda: replay(graph, meta_operands(graph.tensors))))
+    made = _facts(_run(lambda: replay(graph, meta_operands(graph.tensors), memo=_replayed())))
     recorded = [_recorded_facts(graph, ref) for ref in graph.outputs]
     if made != recorded:
         raise _Failed("outputs_differ", f"replay gives {made}, the record says {recorded}"[:500])
@@ -141,9 +146,9 @@ def _check_decomposable(stored: StoredGraph) -> None:
     graph = stored.graph
     if len(graph.nodes) < 2 * MIN_PIECE_OPS:
         raise _Failed("too_few_ops", f"{len(graph.nodes)} ops make no two pieces", "not_applicable")
-    whole = _facts(_run(lambda: replay(graph, meta_operands(graph.tensors))))
+    whole = _facts(_run(lambda: replay(graph, meta_operands(graph.tensors), memo=_replayed())))
     for boundaries in choose_cuts(graph, stored.hashes.signature_sha256):
-        pieces = _facts(_run(lambda at=boundaries: run_pieces(graph, at, meta_operands(graph.tensors))))
+        pieces = _facts(_run(lambda at=boundaries: run_pieces(graph, at, meta_operands(graph.tensors), _replayed())))
         if pieces != whole:
             raise _Failed("pieces_differ", f"cut at {boundaries}: outputs {pieces} instead of {whole}")
 
@@ -228,6 +233,12 @@ def _run(run: Callable[[], Sequence[torch.Tensor]]) -> Sequence[torch.Tensor]:
 
 def _facts(outputs: Sequence[torch.Tensor]) -> list[tuple[tuple[int, ...], str]]:
     return [(tuple(output.shape), str(output.dtype)) for output in outputs]
+
+
+@lru_cache(maxsize=1)
+def _replayed() -> ShapeMemo:
+    """What replays in this process have run, apart from what traces have: a replay vouches for itself."""
+    return ShapeMemo()
 
 
 def _recorded_facts(graph: Graph, ref: Ref) -> tuple[tuple[int, ...], str]:
