@@ -70,6 +70,8 @@ _SPECIAL_METHODS: dict[str, tuple[str, bool]] = {
     "__pow__": ("pow", False),
     "__mod__": ("mod", False),
     "__matmul__": ("matmul", False),
+    **{f"__{name}__": (name, False) for name in ("eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "truediv")},
+    **{f"__{name}__": (name, False) for name in ("iadd", "isub", "imul", "itruediv", "imatmul")},
 }
 
 # Binary and unary operators that fx graphs and source text use; each is a spelling `operator.<name>`.
@@ -154,10 +156,11 @@ def _spellings() -> dict[Any, tuple[str, bool]]:
         if is_public_operation(name):
             spelling = public if public in load_op_names() else f"torch.ops.aten.{name}"
             table.setdefault(getattr(torch._C._nn, name), (spelling, False))
-    for name, (operation, swapped) in _SPECIAL_METHODS.items():
-        method = getattr(torch.Tensor, name, None)
-        if method is not None and method not in table:
-            table[method] = (f"operator.{operation}", swapped)
+    for owner in (torch.Tensor, torch._C.TensorBase):
+        for name, (operation, swapped) in _SPECIAL_METHODS.items():
+            method = getattr(owner, name, None)
+            if method is not None:
+                table.setdefault(method, (f"operator.{operation}", swapped))
     for name in OPERATORS:
         table[getattr(operator, name)] = (f"operator.{name}", False)
     return table
