@@ -71,7 +71,7 @@ class Recorder(TorchFunctionMode):
         self._identity = identity
         self._subject = subject
         self._valueless = valueless
-        self._behaviours = _behaviours()
+        self._behaviours = behaviours()
         self._inlining: list[FunctionType] = []
 
     def __torch_function__(
@@ -289,7 +289,7 @@ Behaviour = Callable[[Recorder, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 @lru_cache(maxsize=1)
-def _behaviours() -> dict[Any, Behaviour | None]:
+def behaviours() -> dict[Any, Behaviour | None]:
     """Behaviour by function; None answers without recording, and a function not listed is recorded."""
     tensor: Any = torch.Tensor
     table: dict[Any, Any] = {}

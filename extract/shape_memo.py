@@ -3,12 +3,14 @@
 A meta call depends on its function, on the shape, stride and dtype of its operands, and on its other arguments,
 nothing else; so a call seen before gives fresh meta tensors of the shapes, strides and dtypes seen then, or its first
 operand again where it had returned that. Outputs are never views of each other's storage, which meta tensors do not
-show. Calls with complex or non-strided operands, `out=` or no operand are not remembered.
+show. Calls with complex or non-strided operands, `out=` or no operand are not remembered, nor are calls that return
+nothing, but for `x[i] = y`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from types import EllipsisType
 from typing import Any
 
@@ -52,6 +54,8 @@ class ShapeMemo:
         return _fresh(outcome) if isinstance(outcome, torch.Tensor) else map_tensors(outcome, _fresh)
 
     def _remember(self, key: Any, args: tuple[Any, ...], returned: Any) -> None:
+        if returned is None and key[0] is not torch.Tensor.__setitem__:
+            return  # called for what it does
         if not isinstance(returned, torch.Tensor | tuple | list | None) or not _holds_plain_tensors(returned):
             return
         if len(self._outcomes) >= self._max_calls:
@@ -60,6 +64,12 @@ class ShapeMemo:
             self._outcomes[key] = map_tensors(returned, _fresh)
         elif _freeze(returned) == key[1][0]:
             self._outcomes[key] = _FIRST_OPERAND
+
+
+@lru_cache(maxsize=1)
+def shape_memo() -> ShapeMemo:
+    """Return the one memory of this process: models of a family share most of their calls."""
+    return ShapeMemo()
 
 
 def _freeze(argument: Any) -> Any:

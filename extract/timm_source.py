@@ -20,6 +20,7 @@ import torch
 from timm.models import _registry as registry
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from extract import meta_build
 from extract.failure import Reason, SubjectError
 from extract.model_ref import ModelRef, Trace
 from extract.recorder import NeedsFakeTensors
@@ -74,8 +75,7 @@ def trace_model(model_id: str, config: TraceConfig | None = None) -> Trace:
 
 def build_on_meta(name: str) -> torch.nn.Module:
     """Return a timm model in eval mode with meta parameters; raises whatever its constructor raises."""
-    with torch.device("meta"):
-        return timm.create_model(name, pretrained=False).eval()
+    return meta_build.build_on_meta(lambda: timm.create_model(name, pretrained=False))
 
 
 def to_fake(module: torch.nn.Module, fake_mode: FakeTensorMode) -> None:

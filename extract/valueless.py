@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -24,7 +23,7 @@ from extract.canonical import has_effect
 from extract.failure import Reason, SubjectError
 from extract.graph import Node, Ref
 from extract.known_values import KnownValues
-from extract.shape_memo import ShapeMemo
+from extract.shape_memo import shape_memo
 from extract.tensor_identity import TensorIdentity
 
 # What torch raises when a call cannot run without values (fake tensors' exceptions are RuntimeErrors).
@@ -66,7 +65,7 @@ class Valueless:
             with self._fake_mode:
                 return func(*args, **kwargs)
         if self.is_meta and func not in self._constructors:
-            return _shape_memo().call(func, args, kwargs)
+            return shape_memo().call(func, args, kwargs)
         return func(*args, **kwargs)
 
     def move(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -144,12 +143,6 @@ class Valueless:
 
     def _twin(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor.to("meta") if self._fake_mode is None else self._fake_mode.from_tensor(tensor)
-
-
-@lru_cache(maxsize=1)
-def _shape_memo() -> ShapeMemo:
-    """One memory for all traces of this process: models of a family share most of their calls."""
-    return ShapeMemo()
 
 
 def _is_ordinal(arg: Any) -> bool:

@@ -69,3 +69,12 @@ def test_the_memory_is_bounded(x):
     for value in range(10):
         memo.call(torch.add, (x, value), {})
     assert len(memo._outcomes) <= 3
+
+
+def test_a_call_made_for_its_effect_is_made_each_time(x):
+    memo = ShapeMemo()
+    for _ in range(2):
+        y = torch.empty(3, device="meta")
+        memo.call(torch.Tensor.data.__set__, (y, x), {})
+        assert y.shape == (2, 4)
+    assert memo.num_hits == 0
