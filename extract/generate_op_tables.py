@@ -195,7 +195,7 @@ def _aten_signatures(name: str) -> list[list[list[Any]]]:
 
 
 def _aten_row(argument: Any, kind: str) -> list[Any]:
-    name = ("*" if argument.kwarg_only else "") + ARGUMENT_ALIASES.get(argument.name, argument.name)
+    name = ("*" if argument.kwarg_only else "") + str(ARGUMENT_ALIASES.get(argument.name, argument.name))
     row: list[Any] = [name, _type_code(kind, argument.N)]
     return [*row, _plain(argument.default_value)] if argument.has_default_value() else row
 
@@ -235,7 +235,7 @@ def _python_row(parameter: inspect.Parameter, aten_types: dict[str, str]) -> lis
     if parameter.kind is parameter.VAR_POSITIONAL:
         return [name, "*varargs"]
     optional = parameter.default is None
-    code = aten_types.get(name) or _annotation_code(parameter.annotation)
+    code: str = aten_types.get(name) or _annotation_code(parameter.annotation)
     code += "?" if optional and code != "*" and not code.endswith("?") else ""
     row: list[Any] = [("*" if parameter.kind is parameter.KEYWORD_ONLY else "") + name, code]
     return row if parameter.default is parameter.empty else [*row, _plain(parameter.default)]

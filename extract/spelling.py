@@ -150,12 +150,13 @@ def _spellings() -> dict[Any, tuple[str, bool]]:
             spelling = f"{prefix}.{name}"
             if is_public_operation(name) and spelling in load_op_names():
                 table[getattr(namespace, name)] = (spelling, False)
-    for name in dir(torch._C._nn):
+    wrapped: Any = getattr(torch._C, "_nn")  # noqa: B009 - absent from torch's stubs
+    for name in dir(wrapped):
         # What torch.nn.functional wraps, called past the wrapper: its public name, else the aten op itself.
         public = f"torch.nn.functional.{name}"
         if is_public_operation(name):
             spelling = public if public in load_op_names() else f"torch.ops.aten.{name}"
-            table.setdefault(getattr(torch._C._nn, name), (spelling, False))
+            table.setdefault(getattr(wrapped, name), (spelling, False))
     for owner in (torch.Tensor, torch._C.TensorBase):
         for name, (operation, swapped) in _SPECIAL_METHODS.items():
             method = getattr(owner, name, None)

@@ -73,7 +73,9 @@ class StoredGraph:
 class _Failed(Exception):
     def __init__(self, reason: str, detail: str, outcome: Outcome = "failed") -> None:
         super().__init__(reason, detail)
-        self.reason, self.detail, self.outcome = reason, detail, outcome
+        self.reason = reason
+        self.detail = detail
+        self.outcome: Outcome = outcome
 
 
 def validate(stored: StoredGraph, level: Level) -> list[Constraint]:
