@@ -3,7 +3,7 @@
 Total time of build, trace and write, all warm (one untimed model first), each side in a process of its own, one after
 the other: `upstream` is `torch.compile(model, backend=capture, dynamic=True)` over real weights and a real forward,
 `export` is `torch.export.export` of the model on meta tensors. All sides write the same files by the same code.
-A model that a side fails on counts with the time it took, and is left out of both sums of that pair.
+A model that a side fails on, or does not finish in five minutes, is left out of both sums of that pair.
 
 `ratio=` is upstream over ours; `ratio_export=` in the line above it is export over ours. `--profile` runs our side
 once more and tells where its time goes.
@@ -38,13 +38,15 @@ class SideRun:
 
 
 def run_side(side: str, models: Path, limit: int | None) -> SideRun:
-    """Run one side in a new process; raises CalledProcessError when it ends badly, TimeoutExpired after an hour."""
+    """Run one side in a new process; raises RuntimeError when it ends badly, TimeoutExpired after an hour."""
     with tempfile.TemporaryDirectory(prefix="passnet-bench-") as folder:
         log, corpus = Path(folder, "log.jsonl"), Path(folder, "corpus")
         command = [sys.executable, "-m", "benchmarks.trace_side", side]
         command += ["--models", str(models), "--corpus", str(corpus), "--log", str(log)]
         command += ["--limit", str(limit)] if limit is not None else []
-        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, timeout=SIDE_SECONDS_MAX)
+        run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=SIDE_SECONDS_MAX)
+        if run.returncode != 0:
+            raise RuntimeError(f"side {side} ended with code {run.returncode}: {run.stderr[-2000:]}")
         lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         written_bytes = sum(path.stat().st_size for path in corpus.joinpath("timed").rglob("*.parquet"))
     entries = {line["model"]: line for line in lines if line["model"] is not None}
