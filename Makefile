@@ -30,5 +30,5 @@ bench: $(INSTALLED)  ## Measure this machine, then tracing against its peers
 $(INSTALLED): pyproject.toml
 	@echo "Installing into .venv (a few minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $(INSTALLED)
