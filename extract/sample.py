@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from extract.graph import Graph, Node, OutputMeta, TensorMeta
-from extract.hashing import hash_graph
+from extract.hashing import GraphHashes, hash_graph
 from extract.text import parse, render
 
 FILE_NAMES = (
@@ -33,9 +33,11 @@ class SampleError(ValueError):
     """Files that are not a sample; says which file and what is wrong in it."""
 
 
-def sample_files(graph: Graph, *, model_name: str | None = None, source: str | None = None) -> dict[str, str]:
-    """Return file name -> text of the sample directory of `graph`."""
-    hashes = hash_graph(graph)
+def sample_files(
+    graph: Graph, *, model_name: str | None = None, source: str | None = None, hashes: GraphHashes | None = None
+) -> dict[str, str]:
+    """Return file name -> text of the sample directory of `graph`; its `hashes` are computed where not given."""
+    hashes = hashes or hash_graph(graph)
     weights = [tensor for tensor in graph.tensors if tensor.kind != "input"]
     inputs = [tensor for tensor in graph.tensors if tensor.kind == "input"]
     facts = {

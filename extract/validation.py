@@ -159,7 +159,7 @@ def _check_serializable(stored: StoredGraph) -> None:
     if hash_graph(stored.graph) != stored.hashes:
         raise _Failed("hash_changed", "the graph read back from its row has other hashes than the row")
     try:
-        files = sample_files(stored.graph)
+        files = sample_files(stored.graph, hashes=stored.hashes)
         json.loads(files["graph_net.json"])
         back = graph_from_files(files)
     except (SampleError, TextError, ValueError) as error:
