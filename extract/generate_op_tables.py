@@ -95,7 +95,7 @@ SIZE_ARGS: tuple[tuple[str, str], ...] = (
     *((name, "size") for name in _SIZE_FACTORIES),
 )  # fmt: skip
 
-_ATEN_PREFIXES = ("torch", "torch.nn.functional")
+_ATEN_PREFIXES = ("torch", "torch.nn.functional", "torch.Tensor")
 _PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
 _NEVER = {"load", "save", "compile", "export", "from_file", "set_default_device", "manual_seed", "seed", "vmap", "cond"}
 _FACTORIES = {
@@ -103,7 +103,7 @@ _FACTORIES = {
     "randint", "randperm", "zeros_like", "scalar_tensor", "empty_strided", "tril_indices", "triu_indices", "range",
     "hann_window", "hamming_window", "bartlett_window", "blackman_window", "kaiser_window", "complex", "polar",
     "normal", "meshgrid", "broadcast_tensors", "einsum", "fftfreq", "rfftfreq", "from_numpy", "asarray", "full_like",
-    "cartesian_prod", "empty_like", "ones_like", "rand_like", "randn_like", "randint_like", "new_tensor",
+    "unflatten", "new", "upsample", "upsample_bilinear", "upsample_nearest", "grouped_mm", "cartesian_prod", "empty_like", "ones_like", "rand_like", "randn_like", "randint_like", "new_tensor",
 }  # fmt: skip
 _FACTS = {
     "size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "get_device",
