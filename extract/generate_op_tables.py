@@ -103,8 +103,9 @@ _FACTORIES = {
     "randint", "randperm", "zeros_like", "scalar_tensor", "empty_strided", "tril_indices", "triu_indices", "range",
     "hann_window", "hamming_window", "bartlett_window", "blackman_window", "kaiser_window", "complex", "polar",
     "normal", "meshgrid", "broadcast_tensors", "einsum", "fftfreq", "rfftfreq", "from_numpy", "asarray", "full_like",
-    "unflatten", "new", "upsample", "upsample_bilinear", "upsample_nearest", "grouped_mm", "cartesian_prod", "empty_like", "ones_like", "rand_like", "randn_like", "randint_like", "new_tensor",
+    "cartesian_prod", "empty_like", "ones_like", "rand_like", "randn_like", "randint_like", "new_tensor",
 }  # fmt: skip
+_FACTORIES |= {"unflatten", "new", "upsample", "upsample_bilinear", "upsample_nearest", "grouped_mm"}  # not overridable
 _FACTS = {
     "size", "stride", "dim", "ndimension", "numel", "nelement", "element_size", "storage_offset", "get_device",
     "is_contiguous", "item", "tolist", "numpy", "is_floating_point", "is_complex", "is_nonzero", "is_set_to",
