@@ -6,12 +6,14 @@ the other: `upstream` is `torch.compile(model, backend=capture, dynamic=True)` o
 A model that a side fails on, or does not finish in five minutes, is left out of both sums of that pair.
 
 `ratio=` is upstream over ours; `ratio_export=` in the line above it is export over ours. `--profile` runs our side
-once more and tells where its time goes.
+once more and tells where its time goes. Wall times suffer when the machine is busy: `load_average` (a pair, before and
+after) tells, and each side's `cpu_s` (over all its threads) suffers less.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -77,6 +79,7 @@ def summarise(side: str, run: SideRun) -> dict[str, Any]:
     errors = {name: entry["error"] for name, entry in run.entries.items() if entry["error"]}
     return {
         f"{side}_total_s": sum(entry["total_s"] for entry in run.entries.values()) + run.write_s,
+        f"{side}_cpu_s": sum(entry["cpu_s"] for entry in run.entries.values()),
         **{f"{side}_{stage}_s": seconds for stage, seconds in stages.items()},
         f"{side}_write_s": run.write_s,
         f"{side}_written_bytes": run.written_bytes,
@@ -103,10 +106,12 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="only the first N models")
     parser.add_argument("--profile", action="store_true", help="also tell where our time goes")
     options = parser.parse_args()
+    load_before = os.getloadavg()[0]
     runs = {side: run_side(side, options.models, options.limit) for side in SIDES}
     rows = model_rows(runs)
     header = ["model", *[f"{side} {unit}" for side in runs for unit in ("s", "ops")], *[f"{s} graphs" for s in runs]]
     figures: dict[str, Any] = {"num_models": len(rows)}
+    figures["load_average"] = f"{load_before:.2f} {os.getloadavg()[0]:.2f}"
     for side, run in runs.items():
         figures |= summarise(side, run)
     figures["models"] = [dict(zip(header, row, strict=True)) for row in rows]

@@ -13,6 +13,7 @@ import gc
 import json
 import resource
 import signal
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -69,7 +70,7 @@ def trace_peer(side: str) -> Tracer:
 
 def run_model(tracer: Tracer, name: str) -> tuple[dict[str, Any], list[dict[str, pa.Table]]]:
     """Trace one model and make its table rows; return what to log and the rows, none where it failed."""
-    stopwatch = Stopwatch()
+    stopwatch, cpu_before = Stopwatch(), time.process_time()
     tables: list[dict[str, pa.Table]] = []
     entry: dict[str, Any] = {"model": name, "error": None, "num_ops": None, "num_graphs": None}
     try:
@@ -80,7 +81,8 @@ def run_model(tracer: Tracer, name: str) -> tuple[dict[str, Any], list[dict[str,
         entry |= {"num_ops": sum(len(trace.graph.nodes) for trace in traces), "num_graphs": len(traces)}
     except Exception as error:  # foreign code
         entry["error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    entry |= {"stages_s": stopwatch.seconds, "total_s": stopwatch.total_seconds, "peak_rss_bytes": peak_rss_bytes()}
+    entry |= {"stages_s": stopwatch.seconds, "total_s": stopwatch.total_seconds}
+    entry |= {"cpu_s": time.process_time() - cpu_before, "peak_rss_bytes": peak_rss_bytes()}
     return entry, tables
 
 
