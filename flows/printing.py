@@ -18,21 +18,26 @@ from typing import Any
 import typer
 
 _PIPE_WIDTH = 100_000
+_MAX_TEXT_ROWS = 1_000  # laying out more takes seconds, and nobody reads them
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """Print rows as a table with a count below; reads all rows first, to know the widths."""
+    """Print rows as a table, the first thousand of them; reads all rows first, to know the widths."""
     from rich import box
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     cells = [list(row) for row in rows]
+    num_left_out = max(len(cells) - _MAX_TEXT_ROWS, 0)
+    del cells[_MAX_TEXT_ROWS:]
     for position, column in enumerate(columns):
         numeric = any(_is_number(row[position]) for row in cells)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value) for value in row))
     print_rich(table)
+    if num_left_out:
+        typer.echo(f"{num_left_out:,} more rows are not shown: --csv and --json give all of them", err=True)
 
 
 def print_rich(*renderables: object) -> None:

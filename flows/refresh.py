@@ -61,6 +61,7 @@ class RefreshConfig:
     max_failed_frac: float
     import_modules: tuple[str, ...]
     model_seconds: float
+    retry_failed: bool = False
     level: str = "fake"
     trace_step_version: int = TRACE_STEP_VERSION
 
@@ -76,12 +77,13 @@ def refresh(
     max_failed_frac: float = 0.2,
     import_modules: Sequence[str] = (),
     model_seconds: float = Limits().seconds,
+    retry_failed: bool = False,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
     `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
     `import_modules` are imported in each child first and may register further models, `model_seconds` bounds the trace
-    and the validation of each model. Raises UsageError before
+    and the validation of each model, `retry_failed` tries again what failed before. Raises UsageError before
     anything is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
@@ -94,6 +96,7 @@ def refresh(
         max_failed_frac,
         tuple(import_modules),
         model_seconds,
+        retry_failed,
     )
     choice = choose_models(source, Path(models_file) if models_file else None, limit)
     reporter = REPORTER.get()
@@ -117,7 +120,9 @@ def trace_and_commit(
     session: TraceSession, models: Sequence[ModelRef], config: RefreshConfig, reporter: Reporter
 ) -> list[ModelOutcome]:
     """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
-    missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION)
+    missing = models_to_trace(
+        session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed
+    )
     reporter.begin(len(missing))
     shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level)
     recorded = asdict(config)

@@ -39,6 +39,7 @@ def refresh(
         typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable): registers models."),
     ] = None,
     model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 120.0,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
@@ -59,6 +60,7 @@ def refresh(
             max_failed_frac=max_failed_frac,
             import_modules=import_modules or [],
             model_seconds=model_seconds,
+            retry_failed=retry_failed,
         )
     except KeyboardInterrupt as interrupt:
         reporter.close()

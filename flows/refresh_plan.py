@@ -73,10 +73,15 @@ def considered_models(choice: ModelChoice, named: Sequence[ModelRef]) -> list[Mo
 
 
 def models_to_trace(
-    corpus: Corpus, models: Sequence[ModelRef], max_params: int | None, step_version: int
+    corpus: Corpus, models: Sequence[ModelRef], max_params: int | None, step_version: int, retry_failed: bool = False
 ) -> list[ModelRef]:
-    """Return the models that the corpus lacks, in order; those refused as too large count again once they fit."""
-    done = corpus.done_models(step_version) - _refused_but_fitting(corpus, max_params)
+    """Return the models that the corpus lacks, in order.
+
+    A model that failed for good is left alone until the step's version changes, or `retry_failed`; one that was
+    refused as too large counts again once it fits.
+    """
+    done = corpus.traced_models() if retry_failed else corpus.done_models(step_version)
+    done -= _refused_but_fitting(corpus, max_params)
     return [model for model in models if model.model_id not in done]
 
 

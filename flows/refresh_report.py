@@ -19,14 +19,15 @@ from tasks.trace import TRACE_STEP, ModelOutcome, count_reasons
 class RefreshSummary:
     """Figures of one run and of the corpus after it.
 
-    Of `num_considered` models, `num_done_before` needed no work, `num_traced_now` were traced and `reasons_now` counts
-    those dropped by this run. `num_failed` are those considered that stand failed, whichever run met it. The rest
+    Of `num_considered` models, `num_done_before` needed no work (`num_failed_before` of them failed), `num_traced_now`
+    were traced and `reasons_now` counts those dropped by this run. `num_failed` are those considered that stand failed, whichever run met it. The rest
     describes the whole corpus; `redundancy_frac` is null for an empty one. `seconds` is the run's wall time.
     """
 
     corpus: str
     num_considered: int
     num_done_before: int
+    num_failed_before: int
     num_traced_now: int
     reasons_now: tuple[tuple[str, int], ...]
     num_failed: int
@@ -60,6 +61,7 @@ def summarise(
         corpus=str(corpus.root),
         num_considered=len(models),
         num_done_before=len(models) - len(outcomes),
+        num_failed_before=sum(model.model_id in standing for model in models) - reasons.total(),
         num_traced_now=len(outcomes) - reasons.total(),
         reasons_now=tuple((str(reason), count) for reason, count in sorted(reasons.items())),
         num_failed=sum(model.model_id in standing for model in models),
@@ -80,7 +82,8 @@ def summary_rows(summary: RefreshSummary) -> list[tuple[str, str]]:
     redundancy = "" if summary.redundancy_frac is None else f"{summary.redundancy_frac:.1%}"
     return [
         ("models considered", f"{summary.num_considered:,}"),
-        ("  done before", f"{summary.num_done_before:,}"),
+        ("  traced before", f"{summary.num_done_before - summary.num_failed_before:,}"),
+        *_failed_before(summary),
         ("  traced now", f"{summary.num_traced_now:,}"),
         *((f"  failed now: {reason}", f"{count:,}") for reason, count in summary.reasons_now),
         ("failed share of those considered", f"{summary.failed_frac:.1%}"),
@@ -94,6 +97,12 @@ def summary_rows(summary: RefreshSummary) -> list[tuple[str, str]]:
         ("corpus: verdicts not applicable", f"{summary.num_verdicts_not_applicable:,}"),
         ("seconds", f"{summary.seconds:.1f}"),
     ]
+
+
+def _failed_before(summary: RefreshSummary) -> list[tuple[str, str]]:
+    if not summary.num_failed_before:
+        return []
+    return [("  failed before (--retry-failed tries again)", f"{summary.num_failed_before:,}")]
 
 
 def summary_table(summary: RefreshSummary) -> Table:

@@ -131,14 +131,18 @@ class Corpus:
         """Return the rows of a table as of the newest manifest, unordered between shards; absent columns are null."""
         return read_shards(self.root, table, self.manifest().shards(table), columns, filters)
 
+    def traced_models(self) -> set[str]:
+        """Return the models that have a graph."""
+        shards = self.manifest().shards("graph_sources")
+        return set(read_shards(self.root, "graph_sources", shards, ["model_id"]).column("model_id").to_pylist())
+
     def done_models(self, step_version: int) -> set[str]:
         """Return the models that need no tracing: traced, or failed for good at this version of the step."""
         manifest = self.manifest()
-        traced = read_shards(self.root, "graph_sources", manifest.shards("graph_sources"), ["model_id"])
         lasting = [reason.value for reason in Reason if not reason.is_transient]
         chosen = pc.field("reason").isin(lasting) & (pc.field("step_version") == step_version)
         failed = read_shards(self.root, "failures", manifest.shards("failures"), ["subject"], chosen)
-        return {*traced.column("model_id").to_pylist(), *failed.column("subject").to_pylist()}
+        return self.traced_models() | set(failed.column("subject").to_pylist())
 
     def stage(self, tables: dict[str, pa.Table], run_id: str) -> Staged:
         """Write the rows that the corpus lacks as durable shards for `commit`; the first row of a key wins.

@@ -82,7 +82,8 @@ def test_rerun_has_nothing_to_do_and_changes_nothing(whole: Path, models: str) -
     with Corpus.open(whole) as corpus:
         assert corpus.manifest() == before
     assert code == 0
-    assert re.search(r"done before +│ +9 ", out)
+    assert re.search(r"traced before +│ +8 ", out)
+    assert re.search(r"failed before .* +│ +1 ", out)
 
 
 def test_too_large_a_failed_share_ends_with_exit_code_1_and_a_line(whole: Path, models: str) -> None:

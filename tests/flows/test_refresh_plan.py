@@ -69,6 +69,7 @@ def test_model_refused_for_its_size_is_traced_once_the_limit_allows_it(tmp_path:
         chosen = {limit: models_to_trace(corpus, NAMED[1:2], limit, 1) for limit in (100, 4999, 5000, None)}
         assert [bool(models) for models in chosen.values()] == [False, False, True, True]
         assert models_to_trace(corpus, NAMED[1:2], 100, step_version=2) == NAMED[1:2]
+        assert models_to_trace(corpus, NAMED[1:2], 100, 1, retry_failed=True) == NAMED[1:2]
 
 
 @pytest.mark.parametrize(("num_models", "num_workers"), [(0, 2), (1, 1), (61, 2), (100, 2), (1371, 2), (5, 64)])
