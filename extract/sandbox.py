@@ -42,6 +42,7 @@ GIB = 1 << 30
 _ROOT = Path(__file__).resolve().parents[1]
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "VIRTUAL_ENV")
 _END_SECONDS = 15.0
+_LEAVE_SECONDS = 0.5  # a fork that has answered ends within milliseconds
 _TAIL_CHARS = 600
 _STARVED = ("bad_alloc", "MemoryError", "not enough memory", "Cannot allocate memory", "can't allocate memory")
 
@@ -179,7 +180,7 @@ class Sandbox:
 
     def _recycle(self, child: _Child) -> None:
         old = child.num_served >= self.limits.num_requests or resident_bytes([child.pid]) > self.limits.recycle_bytes
-        if old or descendants(child.pid):
+        if old or _leaves_behind(child.pid):
             self.close()
 
     def _end(self, error: Exception, limit: float) -> ChildFailed:
@@ -200,6 +201,16 @@ class Sandbox:
         if isinstance(error, FrameError):
             return ChildFailed(Reason.BAD_REPLY, f"{error}{_tail(report)}")
         return _explain(report)
+
+
+def _leaves_behind(pid: int) -> bool:
+    """Tell whether processes of a child outlive its answer; one that is about to end gets a moment for it."""
+    deadline = time.monotonic() + _LEAVE_SECONDS
+    while descendants(pid):
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.002)
+    return False
 
 
 def _explain(report: Mapping[str, Any]) -> ChildFailed:

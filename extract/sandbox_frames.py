@@ -94,7 +94,7 @@ def _receive(read: Any) -> tuple[Header, bytes]:
     text = _read_exactly(read, header_bytes)
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FrameError("a frame whose header is not JSON") from error
     if not isinstance(header, dict):
         raise FrameError("a frame whose header is not a JSON object")

@@ -28,6 +28,7 @@ app = typer.Typer(
 
 _INTERRUPTED: Final = 130
 _GIVEN_CHARS: Final = 160
+_OS_ERROR: Final = 2  # a path that cannot be what was asked of it; a full disk is storage.errors.WriteError
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (refresh, "passnet refresh --models data/models/starter.txt --workers 2"),
     (reading.tables, "passnet tables graphs"),
@@ -75,6 +76,9 @@ def run(arguments: list[str]) -> int:
         # Whoever read us has what it wanted; keep the interpreter from flushing into the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return _fail(f"{error.strerror or error}{where}; check the path and its permissions", _OS_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("stopped; run the same command again to go on", _INTERRUPTED)
 

@@ -20,8 +20,9 @@ class RefreshSummary:
     """Figures of one run and of the corpus after it.
 
     Of `num_considered` models, `num_done_before` needed no work (`num_failed_before` of them failed), `num_traced_now`
-    were traced and `reasons_now` counts those dropped by this run. `num_failed` are those considered that stand failed, whichever run met it. The rest
-    describes the whole corpus; `redundancy_frac` is null for an empty one. `seconds` is the run's wall time.
+    were traced and `reasons_now` counts those dropped by this run. `num_failed` are those considered that stand
+    failed, whichever run met it. The rest describes the whole corpus; `redundancy_frac` is null for an empty one.
+    `seconds` is the run's wall time.
     """
 
     corpus: str

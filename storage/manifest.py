@@ -98,8 +98,11 @@ def read_manifest(root: Path, number: int) -> Manifest:
                 f"{root} has schema version {version}, this passnet reads versions up to {SCHEMA_VERSION}",
                 "update passnet or name another --corpus",
             )
-        return _from_fields(fields)
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        manifest = _from_fields(fields)
+        if manifest.number != number:
+            raise ValueError(f"it says number {manifest.number!r}")
+        return manifest
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, IsADirectoryError) as error:
         raise UsageError(
             f"manifest {path} is damaged ({error})", "restore it, or remove it to go back one commit"
         ) from error

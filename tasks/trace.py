@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import pyarrow as pa
 from prefect import task
@@ -128,11 +129,38 @@ def trace_one(
         failure = reply.get("failure")
     except ChildFailed as error:
         failure, payload = {"reason": error.reason, "detail": error.detail}, b""
+    tables: dict[str, pa.Table] = {}
+    if not failure:
+        try:
+            tables = _trace_reply(model, payload)
+        except ChildFailed as error:
+            sandbox.close()
+            failure = {"reason": error.reason, "detail": error.detail}
     if failure:
-        return _drop(model, Reason(failure["reason"]), failure["detail"], time.perf_counter() - started, config.run_id)
-    tables = tables_from_bytes(payload)
+        reason, detail = _read_failure(failure)
+        return _drop(model, reason, detail, time.perf_counter() - started, config.run_id)
     tables |= validate_one(pool, sandbox, payload, tables, config.level)
     return ModelOutcome(model.model_id, None, time.perf_counter() - started), tables
+
+
+def _trace_reply(model: ModelRef, payload: bytes) -> dict[str, pa.Table]:
+    """Read the tables of a trace; raises ChildFailed with reason `bad_reply` where a child sent something else."""
+    try:
+        tables = tables_from_bytes(payload)
+        traced = tables["graph_sources"].column("model_id").to_pylist()
+        if traced != [model.model_id] or tables["graphs"].num_rows != 1 or tables["models"].num_rows != 1:
+            raise ValueError(f"rows of {traced}")
+    except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        raise ChildFailed(Reason.BAD_REPLY, f"not the tables of one trace: {type(error).__name__}: {error}") from error
+    return tables
+
+
+def _read_failure(fields: Any) -> tuple[Reason, str]:
+    """Return reason and detail as a child gave them; `bad_reply` where they are none."""
+    try:
+        return Reason(str(fields["reason"])), str(fields["detail"]).encode("utf-8", "replace").decode()[:2000]
+    except (ValueError, TypeError, KeyError) as error:
+        return Reason.BAD_REPLY, f"not a failure: {type(error).__name__}: {error}"
 
 
 def validate_one(
@@ -145,13 +173,17 @@ def validate_one(
     except ChildFailed as error:
         failure, verdicts = {"reason": error.reason, "detail": error.detail}, b""
     if not failure:
-        return tables_from_bytes(verdicts)
+        try:
+            return {"constraints": tables_from_bytes(verdicts)["constraints"]}
+        except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
+            sandbox.close()
+            failure = {"reason": Reason.BAD_REPLY, "detail": f"not a table of verdicts: {error}"}
     verdict = {
         "signature_sha256": tables["graphs"].column("signature_sha256")[0].as_py(),
         "outcome": "failed",
         "level": level,
-        "reason": str(failure["reason"]),
-        "detail": failure["detail"],
+        "reason": str(_read_failure(failure)[0]),
+        "detail": _read_failure(failure)[1],
     }
     return {"constraints": rows_to_table("constraints", [{**verdict, "constraint": name} for name in CONSTRAINTS])}
 

@@ -7,6 +7,7 @@ alone. Requests (header, payload) and their replies:
 - `{"do": "trace", "model_id": ..., "max_params": null or int}` -> `{}` and the tables of the trace as Arrow streams
 - `{"do": "validate", "level": "static" or "fake"}`, payload: those tables -> `{}` and the table of verdicts
 
+Modules named with --import are foreign: with any of them each request is answered in a fork of its own.
 An expected failure is `{"failure": {"reason": ..., "detail": ...}}`; a reply always has `seconds`, the wall time here.
 """
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"{FDS_NAME} is not set: this is the child of a sandbox; start `passnet refresh` instead")
     pipes = take_pipes()
     prepare(options.modules)
-    serve(pipes, answer)
+    serve(pipes, answer, fork_each=bool(options.modules))
 
 
 def prepare(modules: Sequence[str]) -> None:
@@ -67,6 +68,7 @@ def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
         reply, reply_payload = {"failure": explain(error)}, b""
     except Exception as error:  # foreign code
         reply, reply_payload = {"failure": explain(error)}, b""
+    _restore_defaults()
     gc.collect()
     return {**reply, "seconds": time.perf_counter() - started}, reply_payload
 
@@ -137,8 +139,18 @@ def stored_graph(payload: bytes) -> StoredGraph:
 _HANDLERS = {"discover": discover, "trace": trace, "validate": validate}
 
 
+def _restore_defaults() -> None:
+    """Undo the global settings that a model's code most often changes, so that the next one starts alike."""
+    import torch
+
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+
+
 def _failure(reason: Reason, detail: str) -> dict[str, str]:
-    return {"reason": str(reason), "detail": " ".join(detail.split())[:_DETAIL_CHARS]}
+    plain = detail[: 10 * _DETAIL_CHARS].encode("utf-8", "replace").decode()
+    return {"reason": str(reason), "detail": " ".join(plain.split())[:_DETAIL_CHARS]}
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

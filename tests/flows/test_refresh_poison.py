@@ -26,7 +26,7 @@ def test_each_poison_is_one_failure_with_its_reason_and_every_good_model_is_trac
     tmp_path: Path, reasons: dict[str, str]
 ) -> None:
     poisons = list(reasons)
-    listed = [name for pair in zip(poisons, GOOD * 3, strict=False) for name in pair]
+    listed = [name for pair in zip(poisons, GOOD * 4, strict=False) for name in pair]
     models = tmp_path / "models.txt"
     models.write_text("\n".join(listed))
     command = [

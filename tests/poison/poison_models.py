@@ -4,10 +4,12 @@ Each does its harm in `forward` (`poison_build` while it is built). `REASONS` sa
 """
 
 import ctypes
+import hashlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy
 import torch
@@ -93,6 +95,36 @@ def _close_pipes(logits: torch.Tensor) -> object:
     return logits
 
 
+def _surrogate(logits: torch.Tensor) -> object:
+    raise ValueError("no text: \ud800")
+
+
+def _forge(logits: torch.Tensor) -> object:
+    """Answers in another model's name."""
+    import storage.records as records
+
+    honest = records.rows_to_table
+
+    def forged(table: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+        return honest(table, [{**row, "model_id": "timm/resnet18"} if "model_id" in row else row for row in rows])
+
+    records.rows_to_table = forged
+    return logits
+
+
+def _change_dtype(logits: torch.Tensor) -> object:
+    torch.set_default_dtype(torch.float64)
+    return logits
+
+
+def _change_hash(logits: torch.Tensor) -> object:
+    hashlib.sha256 = hashlib.sha512  # type: ignore[assignment]
+    return logits
+
+
+# Traced as what they are, but each would spoil the next model in a process that it shared.
+SPOILERS: dict[str, Harm] = {"poison_change_dtype": _change_dtype, "poison_change_hash": _change_hash}
+
 _HARMS: dict[str, tuple[Harm, str]] = {
     "poison_segfault": (_segfault, "crashed"),
     "poison_hang": (_hang, "timeout"),
@@ -107,11 +139,14 @@ _HARMS: dict[str, tuple[Harm, str]] = {
     "poison_interrupt": (_interrupt, "forward_failed"),
     "poison_recurse": (_recurse, "forward_failed"),
     "poison_close_pipes": (_close_pipes, "bad_reply"),
+    "poison_surrogate": (_surrogate, "forward_failed"),
+    "poison_forge": (_forge, "bad_reply"),
 }
 REASONS = {f"timm/{name}": reason for name, (_, reason) in _HARMS.items()} | {"timm/poison_build": "build_failed"}
 TEN = tuple(f"timm/{name}" for name in list(_HARMS)[:10])
 
-default_cfgs = generate_default_cfgs({f"{name}.none": {"input_size": (3, 8, 8)} for name in [*_HARMS, "poison_build"]})
+_NAMES = [*_HARMS, *SPOILERS, "poison_build"]
+default_cfgs = generate_default_cfgs({f"{name}.none": {"input_size": (3, 8, 8)} for name in _NAMES})
 
 
 def _register(name: str, harm: Harm | None) -> None:
@@ -125,5 +160,7 @@ def _register(name: str, harm: Harm | None) -> None:
 
 
 for _name, (_harm, _) in _HARMS.items():
+    _register(_name, _harm)
+for _name, _harm in SPOILERS.items():
     _register(_name, _harm)
 _register("poison_build", None)

@@ -41,6 +41,25 @@ def test_what_a_model_raises_has_a_reason_and_one_line(error: BaseException, rea
     assert explained["detail"].startswith(detail)
 
 
+def test_a_message_that_is_no_text_becomes_text() -> None:
+    assert explain(ValueError("no \ud800 text"))["detail"] == "ValueError: no ? text"
+
+
+@pytest.mark.parametrize("spoiler", ["poison_change_dtype", "poison_change_hash"])
+def test_what_an_imported_model_changes_ends_with_its_own_request(spoiler: str) -> None:
+    sandbox = Sandbox([*WORKER, "--import=tests.poison.poison_models"])
+    try:
+        signatures = []
+        for name in ("test_vit", spoiler, "test_vit"):
+            reply, payload = sandbox.request({"do": "trace", "model_id": f"timm/{name}", "max_params": None})
+            assert "failure" not in reply
+            signatures.append(tables_from_bytes(payload)["graphs"].column("signature_sha256")[0].as_py())
+        assert sandbox.num_served == 3
+    finally:
+        sandbox.close()
+    assert signatures[0] == signatures[2] != signatures[1]
+
+
 def test_help_names_the_worker_and_needs_no_sandbox() -> None:
     run = subprocess.run([*WORKER, "--help"], cwd=ROOT, capture_output=True, text=True)
     assert (run.returncode, "--import MODULE" in run.stdout) == (0, True)
