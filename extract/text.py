@@ -48,12 +48,14 @@ class TextError(ValueError):
 def render(graph: Graph) -> str:
     """Return the graph's source text; equal graphs give equal texts."""
     names = value_names(graph)
+    used = {ref.index for node in graph.nodes for ref in node.refs() if isinstance(ref, OpRef)}
+    used.update(ref.index for ref in graph.outputs if isinstance(ref, OpRef))
     writer = _Writer(graph.tensors, names)
     arguments = "".join(f", {tensor.name}" for tensor in graph.tensors)
     lines = ["import operator", "", "import torch", "", "", "class GraphModule(torch.nn.Module):"]
     lines.append(f"    def forward(self{arguments}):")
     for index, node in enumerate(graph.nodes):
-        lines.append(f"        {writer.statement(names[index], node)}")
+        lines.append(f"        {writer.statement(names[index], node, index in used)}")
     outputs = "".join(f"{writer.value(ref)}, " for ref in graph.outputs).rstrip()
     lines.append(f"        return ({outputs})")
     return "\n".join(lines) + "\n"
@@ -90,9 +92,9 @@ class _Writer:
         self._tensors = tensors
         self._names = names
 
-    def statement(self, name: str, node: Node) -> str:
-        """Return the one statement of an op."""
-        if node.target == "operator.setitem" and self._is_indexing(node, 3):
+    def statement(self, name: str, node: Node, is_used: bool) -> str:
+        """Return the one statement of an op; `x[i] = y` has no value, so it cannot say that its value is used."""
+        if node.target == "operator.setitem" and self._is_indexing(node, 3) and not is_used:
             return f"{self.value(node.args[0])}[{self._index(node.args[1])}] = {self.value(node.args[2])}"
         return f"{name} = {self._expression(node)}"
 
@@ -117,7 +119,13 @@ class _Writer:
             return f"{self.value(node.args[0])}[{self._index(node.args[1])}]"
         if target.startswith("operator.") and name in _BINARY and len(node.args) == 2 and not node.kwargs:
             return f"{self._operand(node.args[0])} {_BINARY[name]} {self._operand(node.args[1])}"
-        if target.startswith("operator.") and name in _UNARY and first_is_ref and not node.kwargs:
+        if (
+            target.startswith("operator.")
+            and name in _UNARY
+            and first_is_ref
+            and len(node.args) == 1
+            and not node.kwargs
+        ):
             return f"{_UNARY[name]}{self.value(node.args[0])}"
         if target.startswith("torch.Tensor.") and first_is_ref:
             if name in _PROPERTIES and len(node.args) == 1 and not node.kwargs:

@@ -131,3 +131,16 @@ def test_a_sample_without_a_file_is_refused_by_name() -> None:
     del files["weight_meta.py"]
     with pytest.raises(SampleError, match=r"weight_meta\.py is missing"):
         graph_from_files(files)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Node("setitem", "operator.setitem", (X, (), 0)),  # its (absent) value returned
+        Node("neg", "operator.neg", (X, 0)),  # one argument too many for a sign
+    ],
+)
+def test_calls_that_have_no_operator_form_are_written_as_calls(node: Node) -> None:
+    graph = graph_of([node])
+    back = parse(render(graph), graph.tensors)
+    assert [(n.op, n.target, n.args) for n in back.nodes] == [(n.op, n.target, n.args) for n in graph.nodes]
