@@ -44,7 +44,6 @@ _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH",
 _END_SECONDS = 15.0
 _LEAVE_SECONDS = 0.5  # a fork that has answered ends within milliseconds
 _TAIL_CHARS = 600
-_STARVED = ("bad_alloc", "MemoryError", "not enough memory", "Cannot allocate memory", "can't allocate memory")
 
 
 @dataclass(frozen=True, slots=True)
