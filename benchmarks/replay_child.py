@@ -15,14 +15,14 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import timm
 import torch
 
 from extract.failure import Reason, SubjectError
 from extract.graph import TensorMeta
 from extract.model_ref import Trace
+from extract.model_tracing import TraceConfig, trace_model
 from extract.replay import replay
-from extract.timm_source import TraceConfig, trace_model
+from extract.sources import Preparation, prepare
 from extract.tracer import flatten_tensors
 
 INPUTS = ((1, 1.0, 0.0), (2, 0.5, 0.7))  # seed, scale and shift of each input
@@ -34,7 +34,7 @@ def check_model(name: str, max_params: int) -> dict[str, Any]:
         trace = trace_model(f"timm/{name}", TraceConfig(max_params=max_params))
     except SubjectError as error:
         return {"outcome": "skipped" if error.reason == Reason.OVER_MAX_PARAMS else "failed", "cause": str(error)}
-    model = build_with_weights(name, seed=zlib.crc32(name.encode()))
+    model = prepare(trace.model.model_id, Preparation(weights="random", seed=zlib.crc32(name.encode()))).module
     shape = trace.graph.tensors[0].shape
     worst = 0.0
     causes: list[str] = []
@@ -68,33 +68,6 @@ def run_model(model: torch.nn.Module, image: torch.Tensor) -> tuple[torch.Tensor
     torch.manual_seed(0)
     with torch.no_grad():
         return tuple(flatten_tensors(model(image.clone())))
-
-
-def build_with_weights(name: str, seed: int) -> torch.nn.Module:
-    """Build a timm model whose every parameter and statistic is random, scaled by role, so that no branch is idle."""
-    torch.manual_seed(seed)
-    model = timm.create_model(name, pretrained=False).eval()
-    with torch.no_grad():
-        for label, parameter in model.named_parameters():
-            _randomise(label, parameter)
-        for label, buffer in model.named_buffers():
-            if label.endswith("running_mean"):
-                buffer.normal_(0.0, 0.1)
-            elif label.endswith("running_var"):
-                buffer.uniform_(0.8, 1.2)
-    return model
-
-
-def _randomise(label: str, parameter: torch.Tensor) -> None:
-    """Constructors leave many at zero (last norms, layer scales): those would make any comparison pass."""
-    if label.endswith("bias"):
-        parameter.normal_(0.0, 0.1)
-    elif label.endswith("weight") and parameter.dim() == 1:
-        parameter.normal_(1.0, 0.1)
-    elif label.endswith("weight"):
-        parameter.normal_(0.0, parameter[0].numel() ** -0.5)
-    else:
-        parameter.add_(torch.randn_like(parameter), alpha=0.1)
 
 
 def held_tensors(model: torch.nn.Module) -> dict[str, torch.Tensor]:

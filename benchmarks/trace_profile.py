@@ -22,16 +22,17 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from benchmarks.model_list import input_shape, read_names
+from benchmarks.model_list import read_names
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.trace_side import WARM_UP_MODEL, write_tables
 from extract.failure import SubjectError
 from extract.graph import Graph
 from extract.hashing import hash_graph, single_op_sha256
 from extract.literals import arguments_json
+from extract.model_tracing import trace_model
+from extract.sources import prepare
 from extract.statistics import measure_tensor
 from extract.text import render
-from extract.timm_source import build_on_meta, trace_model
 from storage.records import trace_tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,10 +69,10 @@ def profile_model(name: str, stopwatch: Stopwatch) -> dict[str, pa.Table]:
 
 
 def _forward_plainly(name: str, stopwatch: Stopwatch) -> None:
-    model = build_on_meta(name)
-    inputs = _on_meta(input_shape(name), "float32")
+    prepared = prepare(f"timm/{name}")
+    inputs = prepared.make_inputs(0)
     with stopwatch.stage("forward"), torch.no_grad():
-        model(inputs)
+        prepared.module(*inputs.args, **inputs.kwargs)
 
 
 def _on_meta(shape: tuple[Any, ...], dtype: str) -> torch.Tensor:

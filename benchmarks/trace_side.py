@@ -39,7 +39,7 @@ Tracer = Callable[[str, Stopwatch], list[Trace]]
 
 def trace_ours(name: str, stopwatch: Stopwatch) -> list[Trace]:
     """Trace as a refresh does: built on meta, recorded by the function mode."""
-    from extract.timm_source import TraceConfig, trace_model
+    from extract.model_tracing import TraceConfig, trace_model
 
     trace = trace_model(f"timm/{name}", TraceConfig())
     stopwatch.add("build", trace.build_seconds)

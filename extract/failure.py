@@ -45,3 +45,9 @@ class SubjectError(Exception):
 
     def __str__(self) -> str:
         return f"{self.subject}: {self.reason}: {self.detail}"
+
+
+def describe(error: BaseException) -> str:
+    """Return type and message of an exception in one line."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message[:500]}" if message else type(error).__name__

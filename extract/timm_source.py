@@ -1,7 +1,6 @@
-"""Source `timm`: every name of `timm.list_models()`, built on the meta device without weights, and traced.
+"""Source `timm`: every name of `timm.list_models()`, built without its published weights.
 
-The input is one image of the size that the model's pretrained_cfg names. A program that uses autocast is traced
-on fake tensors instead, since meta tensors do not follow autocast.
+The input is one image of the size that the model's pretrained_cfg names.
 """
 
 from __future__ import annotations
@@ -9,35 +8,22 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import logging
-import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import timm
 import torch
 from timm.models import _registry as registry
-from torch._subclasses.fake_tensor import FakeTensorMode
 
-from extract import meta_build
-from extract.failure import Reason, SubjectError
-from extract.model_ref import ModelRef, Trace
-from extract.recorder import NeedsFakeTensors
-from extract.tracer import Recording, describe, trace_module
+from extract.failure import Reason, SubjectError, describe
+from extract.meta_build import build_on_meta
+from extract.model_ref import ModelRef
+from extract.random_weights import randomise_weights
+from extract.sources import Inputs, Preparation, Prepared, check_size
 
 SOURCE = "timm"
 _PREFIX = "timm/"
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class TraceConfig:
-    """How to trace. `max_params` (a count of elements) refuses larger models before their trace; None: any size."""
-
-    max_params: int | None = None
-    batch_size: int = 1
 
 
 def list_models() -> list[ModelRef]:
@@ -45,53 +31,19 @@ def list_models() -> list[ModelRef]:
     return [_model_ref(name) for name in _names()]
 
 
-def trace_model(model_id: str, config: TraceConfig | None = None) -> Trace:
-    """Build a model on meta and return its trace; raises `SubjectError`.
-
-    Reasons: unknown_model, build_failed, over_max_params, forward_failed and those of `extract.tracer`.
-    """
-    config = config or TraceConfig()
+def prepare(model_id: str, preparation: Preparation) -> Prepared:
+    """Build a model and make its one input ready, an image; raises `SubjectError`."""
     name = _known_name(model_id)
-    started = time.perf_counter()
-    model = _build(model_id, name)
-    num_parameters = sum(parameter.numel() for parameter in model.parameters())
-    if config.max_params is not None and num_parameters > config.max_params:
-        detail = f"{num_parameters} parameters, at most {config.max_params} allowed"
-        raise SubjectError(model_id, Reason.OVER_MAX_PARAMS, detail)
-    built = time.perf_counter()
-    recording = _trace(model, (config.batch_size, *_input_size(name)), model_id)
-    traced = time.perf_counter()
-    return Trace(
-        model=replace(_model_ref(name), num_parameters=num_parameters),
-        graph=recording.graph,
-        tracer="function_mode",
-        tensor_mode=recording.tensor_mode,
-        value_reads=recording.value_reads,
-        torch_version=torch.__version__,
-        build_seconds=built - started,
-        trace_seconds=traced - built,
-    )
+    module = _build(model_id, name, preparation)
+    num_parameters = check_size(model_id, module, preparation.max_params)
+    shape = (preparation.batch_size, *_input_size(name))
 
+    def make_inputs(seed: int) -> Inputs:
+        if preparation.weights == "meta":
+            return Inputs((torch.empty(shape, device="meta"),), {})
+        return Inputs((torch.randn(shape, generator=torch.Generator().manual_seed(seed)),), {})
 
-def build_on_meta(name: str) -> torch.nn.Module:
-    """Return a timm model in eval mode with meta parameters; raises whatever its constructor raises."""
-    return meta_build.build_on_meta(lambda: timm.create_model(name, pretrained=False))
-
-
-def to_fake(module: torch.nn.Module, fake_mode: FakeTensorMode) -> None:
-    """Replace a meta module's parameters and buffers by fake CPU tensors, in place; tied ones stay tied."""
-    converter, device = fake_mode.fake_tensor_converter, torch.device("cpu")
-    fakes: dict[int, torch.Tensor] = {}
-    for submodule in module.modules():
-        for table in (submodule._parameters, submodule._buffers):
-            for key, tensor in table.items():
-                if tensor is None or not tensor.is_meta:
-                    continue
-                if id(tensor) not in fakes:
-                    fake = converter.from_meta_and_device(fake_mode, tensor.detach(), device)
-                    is_parameter = isinstance(tensor, torch.nn.Parameter)
-                    fakes[id(tensor)] = torch.nn.Parameter(fake, requires_grad=False) if is_parameter else fake
-                table[key] = fakes[id(tensor)]  # pyright: ignore[reportArgumentType]
+    return Prepared(replace(_model_ref(name), num_parameters=num_parameters), module, make_inputs)
 
 
 @lru_cache(maxsize=1)
@@ -108,25 +60,18 @@ def _known_name(model_id: str) -> str:
     raise SubjectError(model_id, Reason.UNKNOWN_MODEL, f"timm {timm.__version__} has no such model; {hint}")
 
 
-def _build(model_id: str, name: str) -> torch.nn.Module:
+def _build(model_id: str, name: str, preparation: Preparation) -> torch.nn.Module:
     try:
-        return build_on_meta(name)
+        if preparation.weights == "meta":
+            return build_on_meta(lambda: timm.create_model(name, pretrained=False))
+        torch.manual_seed(preparation.seed)
+        module = timm.create_model(name, pretrained=False).eval()
     except MemoryError as error:
         raise SubjectError(model_id, Reason.OUT_OF_MEMORY, describe(error)) from error
     except Exception as error:  # foreign code
         raise SubjectError(model_id, Reason.BUILD_FAILED, describe(error)) from error
-
-
-def _trace(model: torch.nn.Module, shape: tuple[int, ...], model_id: str) -> Recording:
-    try:
-        return trace_module(model, (torch.empty(shape, device="meta"),), subject=model_id)
-    except NeedsFakeTensors:
-        log.info("%s uses autocast: tracing on fake tensors", model_id)
-    fake_mode = FakeTensorMode()
-    to_fake(model, fake_mode)
-    with fake_mode:
-        image = torch.empty(shape)
-    return trace_module(model, (image,), subject=model_id)
+    randomise_weights(module, preparation.seed)
+    return module
 
 
 def _input_size(name: str) -> tuple[int, ...]:

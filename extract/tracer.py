@@ -24,7 +24,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from extract.assembly import assemble
-from extract.failure import Reason, SubjectError
+from extract.failure import Reason, SubjectError, describe
 from extract.graph import Graph, Node
 from extract.model_ref import ValueRead
 from extract.recorder import NeedsFakeTensors, Recorder
@@ -94,12 +94,6 @@ def _run(recorder: Recorder, module: torch.nn.Module, args: Any, kwargs: Any, su
     if recorder.failure is not None:
         raise recorder.failure
     return returned
-
-
-def describe(error: BaseException) -> str:
-    """Return type and message of an exception in one line."""
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message[:500]}" if message else type(error).__name__
 
 
 def _named_arguments(

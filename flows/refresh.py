@@ -120,9 +120,7 @@ def trace_and_commit(
     session: TraceSession, models: Sequence[ModelRef], config: RefreshConfig, reporter: Reporter
 ) -> list[ModelOutcome]:
     """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
-    missing = models_to_trace(
-        session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed
-    )
+    missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed)
     reporter.begin(len(missing))
     shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level)
     recorded = asdict(config)

@@ -53,7 +53,7 @@ def prepare(modules: Sequence[str]) -> None:
     import torch
 
     torch.set_num_threads(1)
-    for name in ("extract.timm_source", "extract.validation", "storage.records", *modules):
+    for name in ("extract.timm_source", "extract.model_tracing", "extract.validation", "storage.records", *modules):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()
@@ -87,17 +87,15 @@ def explain(error: BaseException) -> dict[str, str]:
 
 def discover(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Name the models of a source."""
-    from extract.timm_source import list_models
+    from extract.sources import list_models
 
-    if header["source"] != "timm":
-        raise ValueError(f"source {header['source']!r} is none of: timm")
-    return {"models": [asdict(model) for model in list_models()]}, b""
+    return {"models": [asdict(model) for model in list_models(header["source"])]}, b""
 
 
 def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Trace one model and return its tables."""
     from extract.custom_ops import collect_custom_ops
-    from extract.timm_source import TraceConfig, trace_model
+    from extract.model_tracing import TraceConfig, trace_model
     from storage.records import tables_to_bytes, trace_tables
 
     traced = trace_model(header["model_id"], TraceConfig(max_params=header.get("max_params")))

@@ -7,8 +7,9 @@ import timm
 import torch
 
 from extract.failure import Reason, SubjectError
+from extract.model_tracing import TraceConfig, trace_model
 from extract.replay import replay
-from extract.timm_source import TraceConfig, list_models, trace_model
+from extract.timm_source import list_models
 
 
 def test_every_name_of_timm_is_listed_once_with_its_family():

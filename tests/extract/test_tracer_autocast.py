@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from extract.model_tracing import to_fake
 from extract.recorder import NeedsFakeTensors
 from extract.replay import replay
-from extract.timm_source import to_fake
 from extract.tracer import trace_module
 
 

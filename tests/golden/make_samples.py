@@ -16,8 +16,8 @@ from extract.cut import CutError, cut
 from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, TensorMeta, TensorRef, TorchConstant
 from extract.graph import contiguous_stride as row_major
 from extract.hashing import hash_graph
+from extract.model_tracing import TraceConfig, trace_model
 from extract.sample import write_sample
-from extract.timm_source import TraceConfig, trace_model
 
 FOLDER = Path(__file__).resolve().parent
 MODELS = (

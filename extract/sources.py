@@ -1,0 +1,93 @@
+"""Where models come from: the registry of sources, and what each makes ready for a run.
+
+A model id opens with the name of its source (`timm/resnet18`, `transformers/bert/masked-lm`). A source module has
+`list_models()`, which builds nothing, and `prepare(model_id, preparation)`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+import torch
+
+from extract.failure import Reason, SubjectError
+from extract.model_ref import ModelRef
+
+_MODULES = {"timm": "extract.timm_source"}
+
+Weights = Literal["meta", "random"]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """How to make a model ready.
+
+    `weights`: `meta` builds without memory; `random` builds on the CPU, every parameter and statistic drawn from
+    `seed`, scaled by role. `max_params` (a count of elements) refuses larger models; None: any size.
+    """
+
+    weights: Weights = "meta"
+    seed: int = 0
+    batch_size: int = 1
+    max_params: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Arguments of one forward call. On meta weights floating tensors are on meta; integer and bool ones are real."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A module in eval mode with the record of its model; `make_inputs(seed)` draws arguments for its forward."""
+
+    model: ModelRef
+    module: torch.nn.Module
+    make_inputs: Callable[[int], Inputs]
+
+
+class Source(Protocol):
+    """What a source module offers."""
+
+    def list_models(self) -> list[ModelRef]:
+        """Return every model that the source names, in its order; builds none."""
+        ...
+
+    def prepare(self, model_id: str, preparation: Preparation) -> Prepared:
+        """Build one model; raises `SubjectError` (unknown_model, build_failed, over_max_params, out_of_memory)."""
+        ...
+
+
+def list_models(source: str) -> list[ModelRef]:
+    """Return every model that a source names, in its order; raises ValueError for an unknown source."""
+    if source not in _MODULES:
+        raise ValueError(f"source {source!r} is none of: {', '.join(_MODULES)}")
+    return _source(source).list_models()
+
+
+def prepare(model_id: str, preparation: Preparation | None = None) -> Prepared:
+    """Build one model and make its inputs ready; raises `SubjectError`."""
+    name = model_id.partition("/")[0]
+    if name not in _MODULES:
+        detail = f"no source is called {name!r}; model ids open with one of: {', '.join(_MODULES)}"
+        raise SubjectError(model_id, Reason.UNKNOWN_MODEL, detail)
+    return _source(name).prepare(model_id, preparation or Preparation())
+
+
+def check_size(model_id: str, module: torch.nn.Module, max_params: int | None) -> int:
+    """Return the number of parameters (elements, tied ones once); raises `SubjectError` when they are too many."""
+    num_parameters = sum(parameter.numel() for parameter in module.parameters())
+    if max_params is not None and num_parameters > max_params:
+        detail = f"{num_parameters} parameters, at most {max_params} allowed"
+        raise SubjectError(model_id, Reason.OVER_MAX_PARAMS, detail)
+    return num_parameters
+
+
+def _source(name: str) -> Source:
+    return cast("Source", importlib.import_module(_MODULES[name]))
