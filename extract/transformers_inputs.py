@@ -1,6 +1,6 @@
 """A transformers model and its config to the arguments of one forward call, from rules kept as data.
 
-`data/transformers_inputs.toml` says by argument name what a forward is given, and per model type what differs and why.
+`data/transformers_inputs/` says by argument name what a forward is given, and per model type what differs and why.
 An argument is given when it is required, carries a modality (text, image, video, audio, time), or accompanies one that
 does; all others (masks, caches, labels) keep their defaults, as a caller with one unpadded sample would leave them.
 Placeholder tokens for images, videos and audio stand in `input_ids` as often as the model's own check demands.
@@ -21,7 +21,7 @@ import torch
 
 from extract.shape_expressions import evaluate
 
-TABLE = Path(__file__).resolve().parents[1] / "data" / "transformers_inputs.toml"
+TABLES = Path(__file__).resolve().parents[1] / "data" / "transformers_inputs"
 SEQUENCE_LENGTH = 32  # tokens of text: long enough for windows and chunks, short for Python loops over tokens
 _FIRST_PLAIN_ID = 5  # below lie pad, bos, eos, unk and mask of most tokenizers
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -99,11 +99,15 @@ class Rules:
 
 @lru_cache(maxsize=1)
 def load_rules() -> Rules:
-    """Read `data/transformers_inputs.toml`."""
-    table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    types = {name: _type_row(name, table["types"]) for name in table["types"]}
-    companions = {name: tuple(carriers) for name, carriers in table["companions"].items()}
-    return Rules(table["arguments"], table["carriers"], companions, types)
+    """Read `data/transformers_inputs/`: rules.toml, and a row per model type in the other files."""
+    rules = tomllib.loads((TABLES / "rules.toml").read_text(encoding="utf-8"))
+    rows: dict[str, Any] = {}
+    for path in sorted(TABLES.glob("*.toml")):
+        if path.name != "rules.toml":
+            rows |= tomllib.loads(path.read_text(encoding="utf-8"))
+    companions = {name: tuple(carriers) for name, carriers in rules["companions"].items()}
+    types = {name: _type_row(name, rows) for name in rows}
+    return Rules(rules["arguments"], rules["carriers"], companions, types)
 
 
 def row_of(model_type: str) -> TypeRow:

@@ -34,10 +34,8 @@ SOURCE = "transformers"
 BASE = "base"
 _PREFIX = "transformers/"
 _LICENCE = re.compile(r"Licensed under the Apache License, Version 2\.0|SPDX-License-Identifier:\s*(\S+)|MIT License")
-_COUNT_MISMATCH = re.compile(
-    r"(?P<modality>image|video|audio|speech|multimodal)?[^.]*tokens?\b[^.]*features?\D{0,12}(?P<count>\d+)",
-    re.IGNORECASE,
-)
+_MODALITY_NAMED = re.compile(r"\b(image|video|audio|speech|multimodal)", re.IGNORECASE)
+_NUM_FEATURES = re.compile(r"tokens?\b.*\bfeatures?:? (\d+)", re.IGNORECASE)
 _MAX_PLACEHOLDERS = 20_000
 _SPECIAL_HEADS = {"seq2seq-lm": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"}
 _SUB_CONFIG_DEPTH = 3
@@ -103,12 +101,14 @@ _learnt: dict[str, dict[str, int]] = {}
 
 def _learn(model_id: str, plan: InputPlan, failure: SubjectError) -> bool:
     """Take the number of placeholders from the model's own check; tell whether that changed anything."""
-    match = _COUNT_MISMATCH.search(failure.detail)
+    match, named = _NUM_FEATURES.search(failure.detail), _MODALITY_NAMED.search(failure.detail)
     if match is None:
         return False
-    modality = (match["modality"] or "image").lower().replace("speech", "audio").replace("multimodal", "image")
-    count = int(match["count"])
-    if plan.counts.get(modality) == count or count > _MAX_PLACEHOLDERS:
+    modality = named[1].lower().replace("speech", "audio").replace("multimodal", "image") if named else "image"
+    count = int(match[1])
+    if count > _MAX_PLACEHOLDERS:  # some checks count numbers and not rows
+        count //= plan.config.get_text_config().hidden_size
+    if plan.counts.get(modality) == count:
         return False
     plan.counts[modality] = count
     _learnt[model_id] = dict(plan.counts)
