@@ -7,7 +7,9 @@ do not follow autocast.
 from __future__ import annotations
 
 import logging
+import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,11 +92,20 @@ def describe_use(prepared: Prepared, graph: Graph) -> ModelRef:
     tensors = [meta for index, meta in enumerate(graph.tensors) if TensorRef(index) in used]
     num_parameters = sum(1 for _ in prepared.module.parameters())
     num_used = sum(meta.kind == "parameter" for meta in tensors)
+    inputs = tuple(meta.original_name for meta in tensors if meta.kind == "input")
+    received = {modality for name, modality in prepared.modality_of.items() if _is_among(name, inputs)}
     return replace(
         prepared.model,
-        inputs=tuple(meta.original_name for meta in tensors if meta.kind == "input"),
+        inputs=inputs,
+        num_guesses=0,  # by construction: a value that cannot be known ends the trace
+        modalities_received=tuple(sorted(received)),
         parameters_used_frac=num_used / num_parameters if num_parameters else None,
     )
+
+
+def _is_among(argument: str, inputs: Iterable[str]) -> bool:
+    """Tell whether a tensor came in this argument, directly or as an element of a list (`pixel_values_0`)."""
+    return any(name == argument or re.fullmatch(rf"{argument}_\d+", name) for name in inputs)
 
 
 def to_fake(module: torch.nn.Module, fake_mode: FakeTensorMode) -> None:
