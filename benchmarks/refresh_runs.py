@@ -29,8 +29,8 @@ def write_model_list(path: Path, num_models: int, seed: int) -> list[str]:
     from extract.timm_source import list_models
 
     names = read_names(STARTER)[:num_models]
-    tiny = [model.model_id.removeprefix("timm/") for model in list_models() if model.model_id.startswith("timm/test_")]
-    others = [model.model_id.removeprefix("timm/") for model in list_models()]
+    others = [model.model_id for model in list_models()]
+    tiny = [model_id for model_id in others if model_id.startswith("timm/test_")]
     rng = random.Random(seed)
     for name in [*tiny, *rng.sample(others, len(others))]:
         if len(names) < num_models and name not in names:

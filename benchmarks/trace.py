@@ -1,4 +1,4 @@
-"""Trace the thirty models of data/models/trace30.txt: ours, the upstream method, and torch.export on meta tensors.
+"""Trace the 45 models of data/models/trace45.txt: ours, the upstream method, and torch.export on meta tensors.
 
 Total time of build, trace and write, all warm (one untimed model first), each side in a process of its own, one after
 the other: `upstream` is `torch.compile(model, backend=capture, dynamic=True)` over real weights and a real forward,
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.model_list import TRACE30
+from benchmarks.model_list import TRACE45
 from benchmarks.report import make_parser, print_report, print_table
 from benchmarks.trace_side import SIDES
 
@@ -102,7 +102,7 @@ def model_rows(runs: dict[str, SideRun]) -> list[list[Any]]:
 def main() -> None:
     """Run the sides and print."""
     parser = make_parser(__doc__)
-    parser.add_argument("--models", type=Path, default=TRACE30)
+    parser.add_argument("--models", type=Path, default=TRACE45)
     parser.add_argument("--limit", type=int, help="only the first N models")
     parser.add_argument("--profile", action="store_true", help="also tell where our time goes")
     options = parser.parse_args()

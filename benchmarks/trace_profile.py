@@ -24,7 +24,7 @@ import torch
 
 from benchmarks.model_list import read_names
 from benchmarks.stopwatch import Stopwatch
-from benchmarks.trace_side import WARM_UP_MODEL, write_tables
+from benchmarks.trace_side import WARM_UP_MODELS, write_tables
 from extract.failure import SubjectError
 from extract.graph import Graph
 from extract.hashing import hash_graph, single_op_sha256
@@ -51,7 +51,7 @@ def run_profile(models: Path, limit: int | None) -> dict[str, float]:
 
 def profile_model(name: str, stopwatch: Stopwatch) -> dict[str, pa.Table]:
     """Trace one model and charge its stages; return its rows."""
-    trace = trace_model(f"timm/{name}")
+    trace = trace_model(name)
     stopwatch.add("build", trace.build_seconds)
     apart = Stopwatch()
     _forward_plainly(name, apart)
@@ -69,7 +69,7 @@ def profile_model(name: str, stopwatch: Stopwatch) -> dict[str, pa.Table]:
 
 
 def _forward_plainly(name: str, stopwatch: Stopwatch) -> None:
-    prepared = prepare(f"timm/{name}")
+    prepared = prepare(name)
     inputs = prepared.make_inputs(0)
     with stopwatch.stage("forward"), torch.no_grad():
         prepared.module(*inputs.args, **inputs.kwargs)
@@ -106,7 +106,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    profile_model(WARM_UP_MODEL, Stopwatch())
+    for name in WARM_UP_MODELS:
+        profile_model(name, Stopwatch())
     stopwatch, written = Stopwatch(), list[dict[str, pa.Table]]()
     for name in read_names(options.models)[: options.limit]:
         try:

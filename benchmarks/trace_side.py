@@ -1,6 +1,6 @@
 """One side of `benchmarks.trace`, in a process of its own: models in, a corpus and a log of times out.
 
-`python -m benchmarks.trace_side SIDE --models FILE --corpus DIR --log FILE`. One untimed warm-up model first. Each
+`python -m benchmarks.trace_side SIDE --models FILE --corpus DIR --log FILE`. Two untimed warm-up models first. Each
 side makes graphs in its own way; the files (hashes, text, table rows, Parquet shards, one manifest) come from
 the same code as those of a refresh. Times are wall time; the log holds one JSON line per model and one for the write.
 A model that takes longer than five minutes is a failure of that side.
@@ -30,7 +30,7 @@ from extract.model_ref import ModelRef, Trace
 from storage.corpus import Corpus
 from storage.records import trace_tables
 
-WARM_UP_MODEL = "resnet18"
+WARM_UP_MODELS = ("timm/resnet18", "transformers/distilbert")
 MODEL_SECONDS_MAX = 300.0
 SIDES = ("ours", "upstream", "export")
 
@@ -41,7 +41,7 @@ def trace_ours(name: str, stopwatch: Stopwatch) -> list[Trace]:
     """Trace as a refresh does: built on meta, recorded by the function mode."""
     from extract.model_tracing import TraceConfig, trace_model
 
-    trace = trace_model(f"timm/{name}", TraceConfig())
+    trace = trace_model(name, TraceConfig())
     stopwatch.add("build", trace.build_seconds)
     stopwatch.add("trace", trace.trace_seconds)
     return [trace]
@@ -58,7 +58,7 @@ def trace_peer(side: str) -> Tracer:
         captured = capture(name, stopwatch)
         with stopwatch.stage("convert"):
             graphs = [to_graph(graph) for graph in captured]
-        model = ModelRef(f"timm/{name}", "timm", architecture=name, domain="cv")
+        model = ModelRef(name, name.partition("/")[0])
         mode = "real" if side == "upstream" else "meta"
         return [
             Trace(model, graph, "dynamo", mode, (), torch.__version__, 0.0, 0.0, part)
@@ -131,7 +131,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     tracer = trace_ours if options.side == "ours" else trace_peer(options.side)
-    warm_tables = run_model(tracer, WARM_UP_MODEL)[1]
+    warm_tables = [table for name in WARM_UP_MODELS for table in run_model(tracer, name)[1]]
     write_tables(options.corpus / "warm", warm_tables)
     gc.collect()
     written: list[dict[str, pa.Table]] = []

@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import timm
 import torch
 
-from benchmarks.model_list import input_shape
+from benchmarks.model_list import build_plainly
 from benchmarks.peers.captured import Captured
 from benchmarks.stopwatch import Stopwatch
 
 
 def capture(name: str, stopwatch: Stopwatch) -> list[Captured]:
-    """Return the graphs that Dynamo made of one timm model, in the order in which they ran (several after breaks)."""
+    """Return the graphs that Dynamo made of one model, in the order in which they ran (several after breaks)."""
     graphs: list[tuple[torch.fx.GraphModule, list[Any]]] = []
 
     def keep(module: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
@@ -27,9 +26,8 @@ def capture(name: str, stopwatch: Stopwatch) -> list[Captured]:
         return module.forward
 
     with stopwatch.stage("build"):
-        model = timm.create_model(name).eval()
-        inputs = torch.randn(input_shape(name))
+        model, inputs = build_plainly(name)
     with stopwatch.stage("trace"), torch.no_grad():
         torch._dynamo.reset()
-        torch.compile(model, backend=keep, dynamic=True)(inputs)
+        torch.compile(model, backend=keep, dynamic=True)(**inputs)
     return [Captured(module, operands) for module, operands in graphs]

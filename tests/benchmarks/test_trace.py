@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.model_list import TRACE30, read_names
+from benchmarks.model_list import TRACE45, read_names
 from benchmarks.peers.captured import Captured, measure, to_graph
 from benchmarks.refresh_runs import STARTER, write_model_list
 from benchmarks.replay import candidate_names
 from benchmarks.replay_child import largest_difference
 from benchmarks.trace import SideRun, compare
 from extract.hashing import hash_graph
+from extract.sources import list_models
 from extract.tracer import trace_module
 
 
@@ -79,13 +80,13 @@ def test_equal_bits_differ_by_nothing_and_other_shapes_by_infinity() -> None:
     assert largest_difference((torch.tensor([0.0]),), (torch.tensor([-0.0]),)) > 0
 
 
-def test_the_model_lists_name_models_of_timm_once_each(tmp_path: Any) -> None:
-    known = set(candidate_names())
-    trace30, starter = read_names(TRACE30), read_names(STARTER)
-    assert len(trace30) == 30
-    assert trace30 == sorted(set(trace30))
+def test_the_model_lists_name_models_that_there_are_once_each(tmp_path: Any) -> None:
+    known = {model.model_id for source in ("timm", "transformers") for model in list_models(source)}
+    trace45, starter = read_names(TRACE45), read_names(STARTER)
+    assert [sum(name.startswith(source) for name in trace45) for source in ("timm/", "transformers/")] == [30, 15]
+    assert trace45 == sorted(set(trace45))
     assert starter == sorted(set(starter))
-    assert {*trace30, *starter} <= known
+    assert {*trace45, *starter} <= known
     hundred = write_model_list(tmp_path / "models.txt", 100, seed=1)
     assert len(set(hundred)) == 100
     assert read_names(tmp_path / "models.txt") == hundred
