@@ -12,7 +12,7 @@ import inspect
 import math
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from extract.shape_expressions import evaluate
+from extract.transformers_heads import BASE_HEAD
 
 TABLES = Path(__file__).resolve().parents[1] / "data" / "transformers_inputs"
 SEQUENCE_LENGTH = 32  # tokens of text: long enough for windows and chunks, short for Python loops over tokens
@@ -110,9 +111,14 @@ def load_rules() -> Rules:
     return Rules(rules["arguments"], rules["carriers"], companions, types)
 
 
-def row_of(model_type: str) -> TypeRow:
-    """Return what the table says of a type; an empty row when it says nothing."""
-    return load_rules().types.get(model_type, TypeRow())
+def row_of(model_type: str, head: str = BASE_HEAD) -> TypeRow:
+    """Return what the table says of a type with a head; an empty row when it says nothing.
+
+    A head without a row of its own has the type's, but for the class.
+    """
+    types = load_rules().types
+    row = types.get(model_type, TypeRow())
+    return row if head == BASE_HEAD else types.get(f"{model_type}/{head}", replace(row, model_class=None))
 
 
 def _rule(name: str, named: list[str], rules: Rules) -> str:

@@ -63,7 +63,7 @@ def list_models(heads: tuple[str, ...] = (BASE_HEAD,)) -> list[ModelRef]:
 def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
     model_type, head, class_name = _known(model_id)
-    row = row_of(f"{model_type}/{head}") if head != BASE_HEAD else row_of(model_type)
+    row = row_of(model_type, head)
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
