@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from extract.custom_schemas import declare_schema, effects_of
 from extract.graph import Graph
+from extract.licence import find_licence
 from extract.op_tables import load_op_names
 
 KNOWN_NAMESPACES = frozenset({"aten", "prim", "prims", "torch", "torchvision"})
 
 # What the source of an accessible op may import (definitions.md section 2).
 _ALLOWED_IMPORTS = frozenset({"torch", "triton"}) | frozenset(sys.stdlib_module_names)
+
+# How `torch._C._dispatch_dump` says where a schema or a kernel was registered.
+_REGISTERED_AT = re.compile(r"registered at (.+):\d+(?: |$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,16 @@ def custom_targets(graph: Graph) -> tuple[str, ...]:
 def collect_custom_ops(graph: Graph) -> tuple[CustomOp, ...]:
     """Return the custom ops of a graph with schema and source as registered in this process."""
     return tuple(_describe(target) for target in custom_targets(graph))
+
+
+def declare_op(target: str) -> None:
+    """Declare the schema of an op registered in this process, so that its effects are known."""
+    name = _qualified(target)
+    if effects_of(target) is not None:
+        return
+    schema = _schema(name)
+    if schema is not None:
+        declare_schema(name.replace("::", "."), schema, _is_random(name))
 
 
 def forbidden_import(source: str) -> str | None:
@@ -67,22 +85,44 @@ def _is_custom(target: str) -> bool:
 
 
 def _describe(target: str) -> CustomOp:
+    qualified = _qualified(target)
+    source = _source(qualified)
+    licence = None if source is None else find_licence(source)
+    return CustomOp(qualified.replace("::", "."), _schema(qualified), source, licence)
+
+
+def _qualified(target: str) -> str:
     namespace, _, name = target.removeprefix("torch.ops.").partition(".")
-    qualified = f"{namespace}::{name.partition('.')[0]}"
-    return CustomOp(qualified.replace("::", "."), _schema(qualified), _source(qualified))
+    return f"{namespace}::{name.partition('.')[0]}"
 
 
 def _schema(qualified: str) -> str | None:
-    import torch
-
     schemas = torch._C._jit_get_schemas_for_operator(qualified)
     return str(schemas[0]) if schemas else None
 
 
+def _is_random(qualified: str) -> bool:
+    namespace, _, name = qualified.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    overloads = [getattr(packet, overload) for overload in packet.overloads()]
+    return any(torch.Tag.nondeterministic_seeded in overload.tags for overload in overloads)
+
+
 def _source(qualified: str) -> str | None:
+    """The text of the file that registered the op; of several, the one that holds its function or defines it."""
     from torch._library import custom_ops as registered
 
     definition: Any = registered.OPDEFS.get(qualified)
     function = getattr(definition, "_init_fn", None)
-    path = inspect.getsourcefile(function) if function is not None else None
-    return Path(path).read_text(encoding="utf-8") if path and Path(path).is_file() else None
+    paths = [inspect.getsourcefile(function)] if function is not None else _registering_files(qualified)
+    for path in paths:
+        if path is not None and path.endswith(".py") and Path(path).is_file():
+            return Path(path).read_text(encoding="utf-8")
+    return None
+
+
+def _registering_files(qualified: str) -> list[str]:
+    """Files that the dispatcher names for an op of `torch.library.Library`: of its definition, then of its kernels."""
+    if not torch._C._dispatch_has_kernel(qualified):
+        return []
+    return _REGISTERED_AT.findall(torch._C._dispatch_dump(qualified))

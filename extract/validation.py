@@ -21,7 +21,7 @@ from typing import Literal
 
 import torch
 
-from extract.canonical import mutated_operands
+from extract.canonical import written_operands
 from extract.custom_ops import CustomOp, custom_targets, forbidden_import
 from extract.cut import VIEW_OPS, CutError, cut_into
 from extract.graph import Graph, Ref, TensorMeta, TensorRef
@@ -120,7 +120,7 @@ def choose_cuts(graph: Graph, seed: str) -> list[tuple[int, ...]]:
     shared = [
         index + 1
         for index, node in enumerate(graph.nodes)
-        if MIN_PIECE_OPS <= index + 1 <= num_ops - MIN_PIECE_OPS and (node.op in VIEW_OPS or mutated_operands(node))
+        if MIN_PIECE_OPS <= index + 1 <= num_ops - MIN_PIECE_OPS and (node.op in VIEW_OPS or written_operands(node))
     ]
     if shared and not any(boundary in shared for boundaries in cuts for boundary in boundaries):
         cuts[0] = (draw.choice(shared),)
