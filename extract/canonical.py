@@ -121,7 +121,7 @@ def _op_of(target: str) -> str:
     name = load_op_names().get(target)
     if name is not None:
         return name
-    if target.startswith("torch.ops."):
+    if target.startswith("torch.ops.") and target.count(".") > 2:
         namespace, name = target.split(".")[2:4]
         return name if namespace in _TORCH_NAMESPACES else f"{namespace}.{name}"
     return target

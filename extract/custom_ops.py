@@ -26,6 +26,9 @@ KNOWN_NAMESPACES = frozenset({"aten", "prim", "prims", "torch", "torchvision"})
 
 # What the source of an accessible op may import (definitions.md section 2).
 _ALLOWED_IMPORTS = frozenset({"torch", "triton"}) | frozenset(sys.stdlib_module_names)
+_IMPORTING_CALLS = frozenset({"import_module", "__import__", "find_spec", "run_module", "run_path"})
+
+_TORCH_FOLDER = Path(torch.__file__).parent
 
 # How `torch._C._dispatch_dump` says where a schema or a kernel was registered.
 _REGISTERED_AT = re.compile(r"registered at (.+):\d+(?: |$)", re.MULTILINE)
@@ -61,21 +64,39 @@ def declare_op(target: str) -> None:
         declare_schema(name.replace("::", "."), schema, _is_random(name))
 
 
+def registered_schema(name: str) -> str | None:
+    """Return the schema of the op `namespace.name` as this process knows it; null where it is not registered."""
+    return _schema(name.replace(".", "::", 1))
+
+
 def forbidden_import(source: str) -> str | None:
     """Return the first module that a source imports beyond torch, triton and the standard library, if any.
 
-    Raises `SyntaxError` when the text is not Python.
+    Imports by call (`importlib.import_module`, `__import__`) count wherever they stand; one whose name is no constant
+    is returned as its expression. Raises `SyntaxError` when the text is not Python.
     """
     for node in ast.walk(ast.parse(source)):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [node.module or "."] if node.level == 0 else ["."]
-        for name in names:
+        for name in _imported(node):
             if name.split(".")[0] not in _ALLOWED_IMPORTS:
                 return name
     return None
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "."] if node.level == 0 else ["."]
+    if not isinstance(node, ast.Call):
+        return []
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+    if called not in _IMPORTING_CALLS:
+        return []
+    named = [node.args[0]] if node.args else [keyword.value for keyword in node.keywords if keyword.arg == "name"]
+    name = named[0] if named else node
+    if isinstance(name, ast.Constant) and isinstance(name.value, str):
+        return [name.value]
+    return [f"({ast.unparse(name)})"]
 
 
 def _is_custom(target: str) -> bool:
@@ -114,11 +135,18 @@ def _source(qualified: str) -> str | None:
 
     definition: Any = registered.OPDEFS.get(qualified)
     function = getattr(definition, "_init_fn", None)
-    paths = [inspect.getsourcefile(function)] if function is not None else _registering_files(qualified)
-    for path in paths:
-        if path is not None and path.endswith(".py") and Path(path).is_file():
-            return Path(path).read_text(encoding="utf-8")
+    paths = _defining_files(function) if function is not None else _registering_files(qualified)
+    for path in map(Path, paths):
+        if path.suffix == ".py" and path.is_file() and _TORCH_FOLDER not in path.parents:
+            return path.read_text(encoding="utf-8")
     return None
+
+
+def _defining_files(function: Any) -> list[str]:
+    """The file of a function, then of those that it closes over: `triton_op` wraps the author's in one of torch."""
+    cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    functions = [function, *(content for content in cells if inspect.isfunction(content))]
+    return [path for path in map(inspect.getsourcefile, functions) if path is not None]
 
 
 def _registering_files(qualified: str) -> list[str]:

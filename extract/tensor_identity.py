@@ -67,6 +67,10 @@ class TensorIdentity:
         entry = self._refs.get(id(tensor))
         return entry[1] if entry is not None and entry[0]() is tensor else None
 
+    def find_own(self, tensor: torch.Tensor) -> Ref | None:
+        """Return what `find` does, and the ref of a parameter or buffer seen for the first time."""
+        return self.ref_of(tensor) if id(tensor) in self._registered else self.find(tensor)
+
     def bind(self, tensor: torch.Tensor, ref: Ref) -> torch.Tensor:
         """Let `tensor`, and the real tensor it is a twin of, stand for `ref`; return the one the program knows."""
         self._refs[id(tensor)] = (weak_reference(tensor), ref)

@@ -65,7 +65,7 @@ def trace_module(
     valueless = None if tensor_mode == "real" else Valueless(identity, nodes, fake_mode)
     if valueless is None:
         identity.origins.remember_existing()
-    witness = Witness(identity.origins, subject, is_meta=tensor_mode == "meta")
+    witness = Witness(identity, subject, is_meta=tensor_mode == "meta")
     recorder = Recorder(identity, nodes, subject, valueless, witness)
     returned = _run(recorder, witness, module, args, dict(kwargs or {}), subject)
     recorder.finish(list(flatten_tensors(returned)))

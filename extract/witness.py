@@ -15,11 +15,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from extract.arguments import map_tensors
 from extract.exposed_memory import storage_of
 from extract.failure import Reason, SubjectError
-from extract.tensor_origin import TensorOrigins
+from extract.tensor_identity import TensorIdentity
 
 _PYTHON = torch._C.DispatchKey.Python
 _PYTHON_SNAPSHOT = torch._C.DispatchKey.PythonTLSSnapshot
 _exclude = torch._C._dispatch_tls_set_dispatch_key_excluded
+
+# Calls that hand out their operand under another object; torch makes them for `torch.Tensor(x)` and autograd.Function.
+_ALIASING = (torch.ops.aten.alias.default, torch.ops.aten.detach.default)
 
 
 class Witness(TorchDispatchMode):
@@ -27,10 +30,11 @@ class Witness(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, origins: TensorOrigins, subject: str, is_meta: bool) -> None:
+    def __init__(self, identity: TensorIdentity, subject: str, is_meta: bool) -> None:
         super().__init__()
         self.failure: SubjectError | None = None
-        self._origins = origins
+        self._identity = identity
+        self._origins = identity.origins
         self._subject = subject
         self._is_meta = is_meta
         self._is_watching = True
@@ -77,7 +81,10 @@ class Witness(TorchDispatchMode):
     def _note_outputs(self, func: torch._ops.OpOverload, arguments: Any, returned: Any) -> None:
         """A call's outcome is its own, but for aliases of operands; `lift_fresh` opens a tensor of plain numbers."""
         if func is torch.ops.aten.lift_fresh.default:
-            map_tensors(returned, self._origins.remember_plain)
+            self._origins.remember_plain(returned)
+            return
+        if func in _ALIASING and (ref := self._identity.find_own(arguments[0][0])) is not None:
+            self._identity.bind(returned, ref)
             return
         operands: set[int] = set()
         map_tensors(arguments, lambda tensor: operands.add(_storage_address(tensor)))
