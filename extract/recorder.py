@@ -167,7 +167,7 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         outputs: list[OutputMeta] = []
         mutates = op.endswith("_") or any(name == "out" for name, _ in node_kwargs)
-        if is_custom(target):
+        if target.startswith("torch.ops.") and is_custom(target):
             declare_op(target)
             mutates = bool(written_operands(Node(op, target, node_args, node_kwargs)))
         returned = self._bind(returned, (), outputs, mutates)
