@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from extract.canonical import has_effect, mutated_operands
+from extract.canonical import has_effect, written_operands
 from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, Ref, TensorMeta, TensorRef, iter_refs
 from extract.model_ref import ValueRead
 
@@ -119,7 +119,7 @@ def _judge_reads(
             judged.append(ValueRead(op_numbers[read.op_index], read.method, depends))
         if index < len(nodes) and any(_strip(ref) in tainted for ref in nodes[index].refs()):
             tainted.add(OpRef(index))
-            for ref in mutated_operands(nodes[index]):
+            for ref in written_operands(nodes[index]):
                 _taint_bases(ref, nodes, tainted)
     return tuple(judged)
 

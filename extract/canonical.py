@@ -18,6 +18,7 @@ import operator
 from collections.abc import Mapping
 from functools import lru_cache
 
+from extract.custom_schemas import is_custom, is_declared_random, written_by_schema
 from extract.graph import Arg, ArgList, Node, OpRef, Ref, TensorRef, TorchConstant
 from extract.op_tables import (
     Parameter,
@@ -73,7 +74,10 @@ def bind(node: Node) -> BoundCall:
 
 
 def mutated_operands(node: Node) -> tuple[Ref, ...]:
-    """Return the operands that a call writes into: the first of an in-place op, `out=`, training-mode statistics."""
+    """Return the operands that a call writes into: the first of an in-place op, `out=`, training-mode statistics.
+
+    By the text of the call alone, as hashes need it; `written_operands` also asks the schemas of custom ops.
+    """
     found: list[Ref] = []
     writes_first = node.op in _WRITES_FIRST or (node.op.endswith("_") and not node.op.endswith("__"))
     if writes_first and node.args and isinstance(node.args[0], TensorRef | OpRef):
@@ -86,13 +90,19 @@ def mutated_operands(node: Node) -> tuple[Ref, ...]:
     return tuple(found)
 
 
+def written_operands(node: Node) -> tuple[Ref, ...]:
+    """Return the operands that a call writes into, those that the schema of a custom op marks included."""
+    found = mutated_operands(node)
+    return (*found, *written_by_schema(node)) if is_custom(node.target) else found
+
+
 def is_random(node: Node) -> bool:
-    """Tell whether a call draws random numbers (dropout only in training mode)."""
+    """Tell whether a call draws random numbers (dropout only in training mode; a custom op that declares it)."""
     name = node.op.rstrip("_")
     if name in _RANDOM_OPS:
         return True
     if name not in _RANDOM_IN_TRAINING and name != "scaled_dot_product_attention":
-        return False
+        return is_custom(node.target) and is_declared_random(node.target)
     bound = dict(bind(node)[1])
     if name == "scaled_dot_product_attention":
         return bound.get("dropout_p", 0.0) not in (0, 0.0)
@@ -101,9 +111,9 @@ def is_random(node: Node) -> bool:
 
 def has_effect(node: Node) -> bool:
     """Tell whether a call matters even when nobody uses what it returns."""
-    return (
-        bool(mutated_operands(node)) or is_random(node) or (node.target.startswith("torch.ops.") and not node.outputs)
-    )
+    if bool(mutated_operands(node)) or is_random(node):
+        return True
+    return node.target.startswith("torch.ops.") and (not node.outputs or bool(written_operands(node)))
 
 
 @lru_cache(maxsize=8192)
@@ -111,7 +121,7 @@ def _op_of(target: str) -> str:
     name = load_op_names().get(target)
     if name is not None:
         return name
-    if target.startswith("torch.ops."):
+    if target.startswith("torch.ops.") and target.count(".") > 2:
         namespace, name = target.split(".")[2:4]
         return name if namespace in _TORCH_NAMESPACES else f"{namespace}.{name}"
     return target

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from extract.canonical import mutated_operands
+from extract.canonical import written_operands
 from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
 
 
@@ -88,7 +88,7 @@ def _cut_or_effect(graph: Graph, start: int, end: int) -> Piece:
 def _refuse_mutation(graph: Graph, start: int, end: int) -> None:
     roots = _storage_roots(graph, start, end)
     for index in range(start, end):
-        for ref in mutated_operands(graph.nodes[index]):
+        for ref in written_operands(graph.nodes[index]):
             if _root(ref, roots, start) is None:
                 detail = f"op {index} ({graph.nodes[index].op}) writes into a tensor made outside [{start}, {end})"
                 raise CutError("mutates_boundary", detail)
@@ -110,7 +110,7 @@ def _storage_roots(graph: Graph, start: int, end: int) -> dict[int, Ref | None]:
     for index in range(start, end):
         node = graph.nodes[index]
         first = next(node.refs(), None)
-        shares = node.op in VIEW_OPS or bool(mutated_operands(node))
+        shares = node.op in VIEW_OPS or bool(written_operands(node))
         roots[index] = first if shares else None
     return roots
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from extract.arguments import UnsupportedArgument
-from extract.canonical import is_random, mutated_operands
+from extract.canonical import is_random, written_operands
 from extract.graph import Node, OpRef, Ref, TensorRef
 from extract.replay import run_node
 from extract.spelling import UnknownCallable
@@ -62,7 +62,7 @@ class KnownValues:
             if returned is not None or not node.outputs:
                 self._store(OpRef(index), returned)
                 return
-        for ref in mutated_operands(node):
+        for ref in written_operands(node):
             self._forget(ref)
 
     def _is_computable(self, node: Node) -> bool:

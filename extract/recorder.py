@@ -11,25 +11,30 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
+import numpy
 import torch
 from torch.overrides import TorchFunctionMode
 
 from extract import autocast
 from extract.arguments import UnsupportedArgument, encode, map_tensors
 from extract.assembly import RecordedRead
-from extract.canonical import canonical_op, has_effect
+from extract.canonical import canonical_op, has_effect, written_operands
+from extract.custom_ops import declare_op
+from extract.custom_schemas import is_custom
+from extract.exposed_memory import EXPOSING_NAMES
 from extract.failure import Reason, SubjectError
 from extract.graph import Arg, ArgSlice, Node, OpRef, OutputMeta, Ref, iter_refs
 from extract.spelling import UnknownCallable, spell_call
 from extract.statistics import dtype_name
 from extract.tensor_identity import TensorIdentity
 from extract.valueless import EXECUTION_ERRORS, Valueless
+from extract.witness import Witness
 
 # Facts about a tensor, and switches: answered, never recorded.
 _FACT_METHODS = (
     "dim size stride numel nelement element_size is_contiguous is_floating_point is_complex is_signed storage_offset "
-    "data_ptr requires_grad_ retain_grad register_hook ndimension is_pinned is_inference is_conj is_neg is_shared "
-    "storage untyped_storage has_names is_set_to is_same_size is_coalesced __len__ __hash__ __repr__ __format__ "
+    "requires_grad_ retain_grad register_hook ndimension is_pinned is_inference is_conj is_neg is_shared "
+    "has_names is_set_to is_same_size is_coalesced __len__ __hash__ __repr__ __format__ "
     "__dir__"
 ).split()
 _FACT_PROPERTIES = (
@@ -41,12 +46,14 @@ _FACT_PROPERTIES = (
 # Answers that depend on a tensor's values.
 _READ_METHODS = (
     "item tolist numpy equal allclose is_nonzero __bool__ __int__ __float__ __complex__ __index__ __contains__ "
-    "__array__"
+    "__array__ __dlpack__"
 ).split()
 _READ_FUNCTIONS = ("equal", "allclose", "is_nonzero")
 
 # Ops whose output shape depends on values.
-_VALUE_SHAPED = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount"})
+_VALUE_SHAPED = frozenset(
+    {"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "torchvision.nms"}
+)
 _MASK_DTYPES = (torch.bool, torch.uint8)
 
 # A Python function that dispatches itself from its own body is not followed more often than this.
@@ -60,10 +67,17 @@ class NeedsFakeTensors(Exception):
 class Recorder(TorchFunctionMode):
     """Records into `nodes` and `reads`; `failure` keeps a `SubjectError` that foreign code may have swallowed.
 
-    `valueless` is None when the run is on real tensors.
+    `valueless` is None when the run is on real tensors. `witness` watches whenever no recorded call runs.
     """
 
-    def __init__(self, identity: TensorIdentity, nodes: list[Node], subject: str, valueless: Valueless | None) -> None:
+    def __init__(
+        self,
+        identity: TensorIdentity,
+        nodes: list[Node],
+        subject: str,
+        valueless: Valueless | None,
+        witness: Witness,
+    ) -> None:
         super().__init__()
         self.nodes = nodes
         self.reads: list[RecordedRead] = []
@@ -71,6 +85,8 @@ class Recorder(TorchFunctionMode):
         self._identity = identity
         self._subject = subject
         self._valueless = valueless
+        self._watch = witness.watch
+        self._exposed = identity.origins.exposed
         self._behaviours = behaviours()
         self._inlining: list[FunctionType] = []
 
@@ -80,11 +96,14 @@ class Recorder(TorchFunctionMode):
         behaviour = self._behaviours.get(func, Recorder._record)
         if behaviour is None:
             return func(*args, **(kwargs or {}))
+        was_watching = self._watch(False)
         try:
             return behaviour(self, func, args, kwargs or {})
         except SubjectError as failure:
             self.failure = self.failure or failure
             raise
+        finally:
+            self._watch(was_watching)
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
@@ -131,7 +150,12 @@ class Recorder(TorchFunctionMode):
         return node_args, tuple([(name, encode(arg, ref_of)) for name, arg in kwargs.items()])
 
     def _execute(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return func(*args, **kwargs) if self._valueless is None else self._valueless.execute(func, args, kwargs)
+        if self._valueless is not None:
+            return self._valueless.execute(func, args, kwargs)
+        self._check_exposed((args, kwargs))
+        returned = func(*args, **kwargs)
+        self._exposed.look_again((args, kwargs))
+        return returned
 
     def _append(
         self,
@@ -143,6 +167,9 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         outputs: list[OutputMeta] = []
         mutates = op.endswith("_") or any(name == "out" for name, _ in node_kwargs)
+        if target.startswith("torch.ops.") and is_custom(target):
+            declare_op(target)
+            mutates = bool(written_operands(Node(op, target, node_args, node_kwargs)))
         returned = self._bind(returned, (), outputs, mutates)
         node = Node(op, target, node_args, node_kwargs, tuple(outputs))
         if outputs or has_effect(node):
@@ -194,7 +221,7 @@ class Recorder(TorchFunctionMode):
         """Follow a Python function into its body; run a built-in one, which must then return no tensor."""
         if isinstance(func, FunctionType) and self._inlining.count(func) < _MAX_RECURSION:
             return self._inline(func, args, kwargs)
-        returned = self._execute(func, args, kwargs)
+        returned = self._watched(lambda: self._execute(func, args, kwargs))
         made: list[torch.Tensor] = []
         map_tensors(returned, made.append)
         if any(self._identity.find(tensor) is None for tensor in made):
@@ -205,9 +232,16 @@ class Recorder(TorchFunctionMode):
         self._inlining.append(func)
         try:
             with self:
-                return autocast.inlined(func)(*args, **kwargs)
+                return self._watched(lambda: autocast.inlined(func)(*args, **kwargs))
         finally:
             self._inlining.pop()
+
+    def _watched(self, run: Callable[[], Any]) -> Any:
+        was_watching = self._watch(True)
+        try:
+            return run()
+        finally:
+            self._watch(was_watching)
 
     def _call_unencodable(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], target: str, error: UnsupportedArgument
@@ -217,7 +251,9 @@ class Recorder(TorchFunctionMode):
         map_tensors((args, kwargs), operands.append)
         if operands or func not in (torch.tensor, torch.as_tensor, torch.asarray):
             raise SubjectError(self._subject, Reason.UNSUPPORTED_ARGUMENT, f"{target}: {error}") from error
-        return func(*args, **{name: value for name, value in kwargs.items() if name != "device"})
+        made = func(*args, **{name: value for name, value in kwargs.items() if name != "device"})
+        self._identity.origins.remember_plain(made)
+        return made
 
     def _record_autocast(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         operands: list[torch.Tensor] = []
@@ -247,12 +283,37 @@ class Recorder(TorchFunctionMode):
         refs: list[Ref] = []
         map_tensors((args, kwargs), lambda tensor: refs.append(self._identity.ref_of(tensor)))
         if self._valueless is None:
-            answer = func(*args, **kwargs)
+            self._check_exposed((args, kwargs))
         else:
             args, kwargs = self._valueless.values_of((args, kwargs), func.__name__, self._subject)
-            answer = func(*args, **kwargs)
+        answer = func(*args, **kwargs)
+        if func.__name__ in EXPOSING_NAMES:
+            self._expose(args, answer)
         self.reads.append(RecordedRead(len(self.nodes), func.__name__, tuple(refs)))
         return answer
+
+    def _answer_address(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Answer where a tensor's memory is: whoever knows can write there."""
+        answer = func(*args, **kwargs)
+        self._expose(args, None)
+        return answer
+
+    def _expose(self, args: tuple[Any, ...], array: Any) -> None:
+        """Watch the memory that was handed out; an array of known values is a copy, so writes to it must fail."""
+        if self._valueless is None:
+            self._exposed.expose(args[0])
+        elif isinstance(array, numpy.ndarray):
+            array.flags.writeable = False
+
+    def _check_exposed(self, arguments: Any) -> None:
+        if self._exposed.has_changed(arguments):
+            detail = "memory that numpy, a pointer or a storage shares was written outside the recorded calls"
+            raise SubjectError(self._subject, Reason.UNTRACKED_TENSOR, detail)
+
+    def finish(self, outputs: Any) -> None:
+        """Check what can only be seen at the end; raises `SubjectError`."""
+        if self._valueless is None:
+            self._check_exposed(outputs)
 
     def _answer_as_cpu(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Answer where a tensor lives: valueless tensors pose as CPU tensors."""
@@ -266,6 +327,13 @@ class Recorder(TorchFunctionMode):
         valueless = self._valueless
         run = None if valueless is None else lambda: valueless.move(func, args, kwargs)
         return self._record_call(func, args, kwargs, run)
+
+    def _deep_copy(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Record `copy.deepcopy(x)` as the clone that it is."""
+        tensor, memo = args
+        if id(tensor) not in memo:
+            memo[id(tensor)] = self._record_call(torch.Tensor.clone, (tensor,), {})
+        return memo[id(tensor)]
 
     def _set_data(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Record no call for `x.data = y`: from here on x shares y's storage, so it stands for y's ref."""
@@ -308,6 +376,9 @@ def behaviours() -> dict[Any, Behaviour | None]:
     table[tensor.get_device] = Recorder._answer_as_cpu
     table.update({tensor.to: Recorder._move, tensor.cpu: Recorder._move, tensor.cuda: Recorder._move})
     table[tensor.data.__set__] = Recorder._set_data
+    table[tensor.__deepcopy__] = Recorder._deep_copy
+    for name in ("data_ptr", "storage", "untyped_storage", "_typed_storage"):
+        table[getattr(tensor, name)] = Recorder._answer_address
     table.update({torch._assert: Recorder._assert, torch._assert_async: Recorder._assert})  # pyright: ignore[reportPrivateImportUsage]
     table.pop(None, None)
     return table

@@ -83,6 +83,13 @@ OPERATORS: tuple[str, ...] = (
 )  # fmt: skip
 
 
+# Namespaces of torch and torchvision themselves, where an op must also take a tensor: others read files or print.
+_OWN_NAMESPACES = frozenset(
+    "aten prim prims quantized _quantized c10d _c10d_functional c10d_functional symm_mem profiler inductor cuda "
+    "torchvision image video_reader static_runtime".split()
+)
+
+
 class UnknownCallable(LookupError):
     """A callable that has no public torch-level name, or a name that the allowlist lacks."""
 
@@ -171,11 +178,40 @@ def _spellings() -> dict[Any, tuple[str, bool]]:
 
 
 def _resolve_registered_op(target: str) -> Callable[..., Any]:
-    _, _, namespace, name, *overload = target.split(".")
+    """Find an op in torch's registry by its schema; the attributes of `torch.ops` itself are never followed."""
+    namespace, name, overload = _split_op(target)
     if namespace == "higher_order":
         raise UnknownCallable(f"{target}: higher-order operators cannot be replayed")
+    schemas = torch._C._jit_get_schemas_for_operator(f"{namespace}::{name}")
+    if not schemas:
+        raise UnknownCallable(f"{target} is not registered")
+    if not all(_may_run(namespace, schema) for schema in schemas) and name not in _canonical_names():
+        raise UnknownCallable(f"{target} is no computation on tensors")
+    packet: Any = torch.ops
     try:
-        packet = getattr(getattr(torch.ops, namespace), name)
-        return getattr(packet, overload[0]) if overload else packet
+        for part in (namespace, name, *overload):
+            packet = getattr(packet, part)
     except (AttributeError, RuntimeError) as error:
         raise UnknownCallable(f"{target} is not registered: {error}") from error
+    if not isinstance(packet, torch._ops.OpOverloadPacket | torch._ops.OpOverload):
+        raise UnknownCallable(f"{target} is no registered op")
+    return packet
+
+
+def _split_op(target: str) -> tuple[str, str, list[str]]:
+    parts = target.split(".")[2:]
+    if not 2 <= len(parts) <= 3 or not all(part.isidentifier() for part in parts):
+        raise UnknownCallable(f"{target} is no name of a registered op")
+    return parts[0], parts[1], parts[2:]
+
+
+@lru_cache(maxsize=1)
+def _canonical_names() -> frozenset[str]:
+    return frozenset(load_op_names().values())
+
+
+def _may_run(namespace: str, schema: Any) -> bool:
+    """Tell a computation from an op that touches files, or that has no tensor to compute with."""
+    if any("filename" in argument.name for argument in schema.arguments):
+        return False
+    return namespace not in _OWN_NAMESPACES or any("Tensor" in str(argument.type) for argument in schema.arguments)

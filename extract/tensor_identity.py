@@ -3,8 +3,9 @@
 An object is known by its id together with a weak reference that must still point to it, so an id that Python
 reuses after a tensor's death is never mistaken for the dead one. A tensor seen for the first time is lifted into the
 graph's tensor table with its origin: a data input, a registered parameter or buffer, or a constant (found in a plain
-attribute of a module, or made outside the recorded calls). A meta or fake tensor of unknown origin is an error,
-never a guess. When tracing on meta or fake tensors, a real tensor gets a *twin* that stands in for it in every call.
+attribute of a module, or made of plain numbers outside the recorded calls). One of unknown origin
+(`extract.tensor_origin`) is an error, never a guess. When tracing on meta or fake tensors, a real tensor gets a *twin*
+that stands in for it in every call.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from extract.failure import Reason, SubjectError
 from extract.graph import Kind, Ref, TensorMeta, TensorRef
 from extract.statistics import measure_tensor
+from extract.tensor_origin import TensorOrigins
 
 _RESERVED = frozenset({"self", "torch", "operator", "inf", "nan", "device"})
 _MAX_ATTRIBUTE_DEPTH = 4
@@ -56,6 +58,7 @@ class TensorIdentity:
         self._refs: dict[int, tuple[weak_reference[torch.Tensor], Ref]] = {}
         self._partners: dict[int, torch.Tensor] = {}
         self._names: set[str] = set(_RESERVED)
+        self.origins = TensorOrigins()
         self._registered = _registered_tensors(module)
         self._attributes: dict[int, tuple[torch.Tensor, str]] | None = None
 
@@ -63,6 +66,10 @@ class TensorIdentity:
         """Return the newest ref of a live tensor, None when it was never seen."""
         entry = self._refs.get(id(tensor))
         return entry[1] if entry is not None and entry[0]() is tensor else None
+
+    def find_own(self, tensor: torch.Tensor) -> Ref | None:
+        """Return what `find` does, and the ref of a parameter or buffer seen for the first time."""
+        return self.ref_of(tensor) if id(tensor) in self._registered else self.find(tensor)
 
     def bind(self, tensor: torch.Tensor, ref: Ref) -> torch.Tensor:
         """Let `tensor`, and the real tensor it is a twin of, stand for `ref`; return the one the program knows."""
@@ -93,6 +100,8 @@ class TensorIdentity:
         lifted = Lifted(tensor, meta, known=known)
         ref = TensorRef(len(self.lifted))
         self.lifted.append(lifted)
+        if kind == "input":
+            self.origins.remember_input(tensor)
         if known is not None and self._make_twin is not None:
             lifted.twin = self._make_twin(known)
             self._pair(tensor, lifted.twin)
@@ -108,21 +117,20 @@ class TensorIdentity:
         registered = self._registered.get(id(tensor))
         if registered is not None and registered[0] is tensor:
             return self.lift(tensor, registered[1], registered[2])
-        path = self._attribute_path(tensor)
+        path, refusal = self._attribute_path(tensor), self.origins.refusal(tensor)
         if path is None and not is_real(tensor):
-            detail = f"a {tensor.dtype} tensor of shape {tuple(tensor.shape)} was made outside the recorded calls"
+            refusal = refusal or "was made outside the recorded calls"
+        if refusal is not None:
+            detail = f"a {tensor.dtype} tensor of shape {tuple(tensor.shape)} {refusal}"
             raise SubjectError(self._subject, Reason.UNTRACKED_TENSOR, detail)
         return self.lift(tensor, "constant", path or "")
 
     def _attribute_path(self, tensor: torch.Tensor) -> str | None:
-        """Find a tensor among plain module attributes; they are read again once for a tensor that has no values."""
-        for is_fresh in (False, True):
-            if self._attributes is None or (is_fresh and not is_real(tensor)):
-                self._attributes = {id(found): (found, path) for path, found in _attribute_tensors(self._module)}
-            entry = self._attributes.get(id(tensor))
-            if entry is not None and entry[0] is tensor:
-                return entry[1]
-        return None
+        """Find a tensor among plain module attributes, as they were when one was first asked for."""
+        if self._attributes is None:
+            self._attributes = {id(found): (found, path) for path, found in _attribute_tensors(self._module)}
+        entry = self._attributes.get(id(tensor))
+        return entry[1] if entry is not None and entry[0] is tensor else None
 
     def _unique_name(self, original_name: str) -> str:
         stem = re.sub(r"\W+", "_", original_name, flags=re.ASCII).strip("_") or "tensor"

@@ -9,7 +9,9 @@ as one. What does not: facts about a tensor (shape, dtype, ...), grad-mode switc
 which are listed apart as `ValueRead`. Rules that keep a replay true:
 - a mutating call gives the same object its newest ref; another call that returns its operand unchanged
   (`contiguous`, `to`, dropout in eval mode) hands out an alias, so that the operand keeps its own ref;
-- after `x.data = y` the object x stands for y's ref (they share storage); torch hides `x.real = y` from modes;
+- after `x.data = y` the object x stands for y's ref (they share storage);
+- what runs outside the recorded calls (C++ functions, scripts, `x.real = y`, transforms) is seen by `extract.witness`:
+  writing into a tensor, or using what it made, ends the trace;
 - inside autocast the casts are explicit `torch.Tensor.to` nodes (`extract.autocast`).
 """
 
@@ -30,6 +32,7 @@ from extract.model_ref import ValueRead
 from extract.recorder import NeedsFakeTensors, Recorder
 from extract.tensor_identity import TensorIdentity, children
 from extract.valueless import Valueless
+from extract.witness import Witness
 
 TensorMode = Literal["meta", "fake", "real"]
 
@@ -60,8 +63,12 @@ def trace_module(
             identity.lift(tensor, "input", name)
     nodes: list[Node] = []
     valueless = None if tensor_mode == "real" else Valueless(identity, nodes, fake_mode)
-    recorder = Recorder(identity, nodes, subject, valueless)
-    returned = _run(recorder, module, args, dict(kwargs or {}), subject)
+    if valueless is None:
+        identity.origins.remember_existing()
+    witness = Witness(identity, subject, is_meta=tensor_mode == "meta")
+    recorder = Recorder(identity, nodes, subject, valueless, witness)
+    returned = _run(recorder, witness, module, args, dict(kwargs or {}), subject)
+    recorder.finish(list(flatten_tensors(returned)))
     outputs = [identity.ref_of(tensor) for tensor in flatten_tensors(returned)]
     if not outputs:
         raise SubjectError(subject, Reason.NO_TENSOR_OUTPUT, f"forward returned {type(returned).__qualname__}")
@@ -79,20 +86,20 @@ def flatten_tensors(container: Any) -> Iterator[torch.Tensor]:
             yield from flatten_tensors(element)
 
 
-def _run(recorder: Recorder, module: torch.nn.Module, args: Any, kwargs: Any, subject: str) -> Any:
+def _run(recorder: Recorder, witness: Witness, module: torch.nn.Module, args: Any, kwargs: Any, subject: str) -> Any:
     try:
-        with torch.no_grad(), recorder:
+        with torch.no_grad(), recorder, witness:
             returned = module(*args, **kwargs)
     except (SubjectError, NeedsFakeTensors):
         raise
     except MemoryError as error:
         raise SubjectError(subject, Reason.OUT_OF_MEMORY, describe(error)) from error
     except Exception as error:  # foreign code
-        if recorder.failure is not None:
-            raise recorder.failure from error
+        if failure := recorder.failure or witness.failure:
+            raise failure from error
         raise SubjectError(subject, Reason.FORWARD_FAILED, describe(error)) from error
-    if recorder.failure is not None:
-        raise recorder.failure
+    if failure := recorder.failure or witness.failure:
+        raise failure
     return returned
 
 

@@ -7,22 +7,21 @@ which it was reached: text-only checks stay `static` when `fake` is asked for. E
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal
 
 import torch
 
-from extract.canonical import mutated_operands
+from extract.canonical import written_operands
+from extract.custom_op_registration import NotRegistered, register_alone
 from extract.custom_ops import CustomOp, custom_targets, forbidden_import
+from extract.custom_schemas import declare_schema
 from extract.cut import VIEW_OPS, CutError, cut_into
 from extract.graph import Graph, Ref, TensorMeta, TensorRef
 from extract.hashing import GraphHashes, hash_graph
@@ -40,7 +39,6 @@ Outcome = Literal["passed", "failed", "not_applicable"]
 NUM_CUTS = 3  # seeded cuts per graph (definitions.md section 2, *decomposable*)
 MAX_PIECES = 8
 MIN_PIECE_OPS = 2
-REGISTER_SECONDS = 60.0  # importing torch and one file takes about 3 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +78,7 @@ class _Failed(Exception):
 
 def validate(stored: StoredGraph, level: Level) -> list[Constraint]:
     """Return the verdicts that `level` can give, in the order of definitions.md; one graph's faults never raise."""
+    _declare_schemas(stored.custom_ops)
     checks: list[tuple[str, Level, Callable[[StoredGraph], None]]] = [
         ("serializable", "static", _check_serializable),
         ("statically_analyzable", "static", _check_statically_analyzable),
@@ -120,11 +119,18 @@ def choose_cuts(graph: Graph, seed: str) -> list[tuple[int, ...]]:
     shared = [
         index + 1
         for index, node in enumerate(graph.nodes)
-        if MIN_PIECE_OPS <= index + 1 <= num_ops - MIN_PIECE_OPS and (node.op in VIEW_OPS or mutated_operands(node))
+        if MIN_PIECE_OPS <= index + 1 <= num_ops - MIN_PIECE_OPS and (node.op in VIEW_OPS or written_operands(node))
     ]
     if shared and not any(boundary in shared for boundaries in cuts for boundary in boundaries):
         cuts[0] = (draw.choice(shared),)
     return cuts
+
+
+def _declare_schemas(ops: Sequence[CustomOp]) -> None:
+    """Declare what the ops write into; a schema that is none fails `custom_op_accessible`, which compares it."""
+    for op in ops:
+        with contextlib.suppress(ValueError):
+            declare_schema(op.name, op.schema or "")
 
 
 def _verdict(stored: StoredGraph, name: str, level: Level, check: Callable[[StoredGraph], None]) -> Constraint:
@@ -185,33 +191,29 @@ def _check_custom_op_accessible(stored: StoredGraph) -> None:
     targets = custom_targets(stored.graph)
     if not targets:
         raise _Failed("no_custom_op", "every op is torch's own", "not_applicable")
+    sources: dict[str, list[CustomOp]] = {}
     for op in stored.custom_ops:
-        if op.source is None:
-            raise _Failed("source_unavailable", f"{op.name} was not registered from a Python file")
-        try:
-            module = forbidden_import(op.source)
-        except SyntaxError as error:
-            raise _Failed("source_unavailable", f"{op.name}: the source is not Python: {error}") from error
-        if module is not None:
-            raise _Failed("forbidden_import", f"{op.name}: its source imports {module}")
-        _register_alone(op)
-    if len(stored.custom_ops) < len({target.split(".")[3] for target in targets if target.startswith("torch.ops.")}):
-        raise _Failed("source_unavailable", f"no record of every op among {', '.join(targets)}")
+        sources.setdefault(_accessible_source(op), []).append(op)
+    try:
+        for source, ops in sources.items():
+            register_alone(source, ops)
+    except NotRegistered as error:
+        raise _Failed("source_does_not_register", str(error)[:500]) from error
+    called = {".".join(target.split(".")[2:4]) for target in targets if target.startswith("torch.ops.")}
+    if missing := called - {op.name for op in stored.custom_ops}:
+        raise _Failed("source_unavailable", f"no record of {', '.join(sorted(missing))}")
 
 
-def _register_alone(op: CustomOp) -> None:
-    namespace, _, name = op.name.partition(".")
-    program = f"import torch, custom_op_source; torch.ops.{namespace}.{name}"
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "custom_op_source.py").write_text(op.source or "", encoding="utf-8")
-        command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {folder!r}); {program}"]
-        try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, timeout=REGISTER_SECONDS, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise _Failed("source_does_not_register", f"{op.name}: still running after {error.timeout} s") from error
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _Failed("source_does_not_register", f"{op.name}: {lines[-1] if lines else done.returncode}")
+def _accessible_source(op: CustomOp) -> str:
+    if op.source is None:
+        raise _Failed("source_unavailable", f"{op.name} was not registered from a Python file")
+    try:
+        module = forbidden_import(op.source)
+    except SyntaxError as error:
+        raise _Failed("source_unavailable", f"{op.name}: the source is not Python: {error}") from error
+    if module is not None:
+        raise _Failed("forbidden_import", f"{op.name}: its source imports {module}"[:500])
+    return op.source
 
 
 def _check_specialised(stored: StoredGraph) -> None:

@@ -32,6 +32,8 @@ EXECUTION_ERRORS = (RuntimeError, TypeError, ValueError)
 _VALUE_SHAPED = frozenset(
     {"nonzero", "argwhere", "unique", "unique_consecutive", "masked_select", "bincount", "repeat_interleave"}
 )
+# What kernels say on meta tensors when they miss values; the last comes from custom ops that make dynamic sizes.
+_VALUE_WORDS = ("meta tensor", "nonzero", "data-dependent shape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Valueless:
         if returned is not None:
             return map_tensors(returned, self._twin)
         is_value_error = isinstance(error, DataDependentOutputException | DynamicOutputShapeException)
-        if is_value_error or node.op in _VALUE_SHAPED or "meta tensor" in str(error) or "nonzero" in str(error):
+        if is_value_error or node.op in _VALUE_SHAPED or any(words in str(error) for words in _VALUE_WORDS):
             detail = f"{node.target} needs values: {' '.join(str(error).split())[:200]}"
             raise SubjectError(subject, Reason.DATA_DEPENDENT, detail) from error
         raise error
