@@ -11,15 +11,15 @@ import importlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 import transformers
-from transformers import AutoConfig
+from transformers import AutoConfig, masking_utils
 from transformers.initialization import no_init_weights
 from transformers.models.auto import configuration_auto, modeling_auto
 
@@ -65,10 +65,12 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
     model_type, head, class_name = _known(model_id)
     row = row_of(f"{model_type}/{head}") if head != BASE else row_of(model_type)
+    _build_masks_by_broadcast()
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
         plan = InputPlan(config, module.forward, row, preparation.batch_size)
+        plan.set_counts()
         plan.counts.update(_learnt.get(model_id, {}))
         plan.expressions()
     except MemoryError as error:
@@ -155,11 +157,37 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
         torch.manual_seed(preparation.seed)
         module = construct().eval()
         randomise_weights(module, preparation.seed)
+    _run_experts_as_batches(module)
+    return module
+
+
+def _run_experts_as_batches(module: torch.nn.Module) -> None:
+    """Let experts be one batched product, also those whose config is a layer's own copy (`per_layer_config`)."""
     try:
         cast("Any", module).set_experts_implementation("batched_mm")
     except (ValueError, AttributeError, KeyError) as error:
-        log.debug("%s keeps its experts' implementation: %s", model_class.__name__, error)
-    return module
+        log.debug("%s keeps its experts' implementation: %s", type(module).__name__, error)
+        return
+    for submodule in module.modules():
+        config = getattr(submodule, "config", None)
+        if getattr(config, "_experts_implementation_internal", None) == "grouped_mm":
+            config._experts_implementation_internal = "batched_mm"
+
+
+@lru_cache(maxsize=1)
+def _build_masks_by_broadcast() -> None:
+    """Let transformers make every attention mask by broadcasting index tensors.
+
+    For masks made of several functions it uses `torch.vmap`, whose inner tensors no recorded call explains; the values
+    are the same.
+    """
+    masks = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS
+    for name in ("sdpa", "eager"):
+        masks.register(name, partial(_by_broadcast, masks[name]))
+
+
+def _by_broadcast(make_mask: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return make_mask(*args, **{**kwargs, "use_vmap": False})
 
 
 def _known(model_id: str) -> tuple[str, str, str]:
