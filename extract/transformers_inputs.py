@@ -215,6 +215,7 @@ class _TensorMaker:
             "list": lambda *elements: list(elements),
             "boxes": self._boxes,
             "grid": _grid,
+            "joined": lambda *tensors: torch.cat(tensors, dim=-1),
             "count": lambda modality: plan.counts.get(modality, 0),
             "kinds": self._kinds,
         }

@@ -169,7 +169,7 @@ def _run_experts_as_batches(module: torch.nn.Module) -> None:
         log.debug("%s keeps its experts' implementation: %s", type(module).__name__, error)
         return
     for submodule in module.modules():
-        config = getattr(submodule, "config", None)
+        config: Any = getattr(submodule, "config", None)
         if getattr(config, "_experts_implementation_internal", None) == "grouped_mm":
             config._experts_implementation_internal = "batched_mm"
 
