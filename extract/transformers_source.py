@@ -28,7 +28,7 @@ from extract.meta_build import build_on_meta
 from extract.model_ref import Domain, ModelRef
 from extract.random_weights import randomise_weights
 from extract.sources import Inputs, Preparation, Prepared, check_size
-from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, row_of
+from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, load_rules, row_of
 
 SOURCE = "transformers"
 BASE = "base"
@@ -258,21 +258,31 @@ def _domain(class_name: str, model_type: str) -> Domain | None:
 
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 _DECLARED = re.compile(r"^    input_modalities\s*=\s*(.+)$", re.MULTILINE)
+_MAIN_INPUT = re.compile(r'^    main_input_name\s*=\s*"(\w+)"$', re.MULTILINE)
 
 
 def _modalities(class_name: str, model_type: str) -> tuple[str, ...]:
-    """Return `input_modalities` as the class or the nearest of its bases in the same file declares it; ("text",) is
-    what transformers declares for all others. Empty when the class is not in the file."""
-    classes = _classes(model_type)
-    name, seen = class_name, set[str]()
-    while name in classes and name not in seen:
-        seen.add(name)
-        bases, body = classes[name]
+    """Return `input_modalities` as the class or the nearest of its bases in the same file declares it, else what its
+    main input carries; ("text",) is what transformers declares for all others. Empty when the class is not in the file.
+    """
+    bodies = _bodies(class_name, model_type)
+    for body in bodies:
         declared = _DECLARED.search(body)
         if declared:
             return tuple(re.findall(r"\w+", declared[1]))
+    named = next((match for match in map(_MAIN_INPUT.search, bodies) if match), None)
+    return (load_rules().carriers.get(named[1], "text") if named else "text",) if bodies else ()
+
+
+def _bodies(class_name: str, model_type: str) -> list[str]:
+    """Return the bodies of a class and of its bases in the same file, nearest first."""
+    classes = _classes(model_type)
+    found: dict[str, str] = {}
+    name = class_name
+    while name in classes and name not in found:
+        bases, found[name] = classes[name]
         name = next((base for base in bases if base in classes), "")
-    return ("text",) if seen else ()
+    return list(found.values())
 
 
 @lru_cache(maxsize=4096)
