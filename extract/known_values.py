@@ -15,7 +15,7 @@ import torch
 
 from extract.arguments import UnsupportedArgument
 from extract.canonical import is_random, written_operands
-from extract.graph import Node, OpRef, Ref, TensorRef
+from extract.graph import Node, OpRef, Ref, TensorRef, iter_refs
 from extract.replay import run_node
 from extract.spelling import UnknownCallable
 from extract.tensor_identity import Lifted
@@ -23,6 +23,9 @@ from extract.tensor_identity import Lifted
 # A tensor with more elements is not computed: what a program branches on is small.
 MAX_ELEMENTS = 1 << 22
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
+# Ops that read of an operand only its shape and dtype: by op, the position of the first such operand.
+_SHAPE_READ_FROM = {"expand_as": 1, "view_as": 1, "reshape_as": 1, "type_as": 1}
+_SHAPE_READ_FROM |= {"zeros_like": 0, "ones_like": 0, "full_like": 0, "new_zeros": 0, "new_ones": 0, "new_full": 0}
 _CPU = torch.device("cpu")
 
 
@@ -70,14 +73,28 @@ class KnownValues:
             return False
         if any(math.prod(output.shape) > MAX_ELEMENTS for output in node.outputs):
             return False
-        return all(ref in self._values for ref in node.refs())
+        by_shape = _SHAPE_READ_FROM.get(node.op)
+        needed = node.refs() if by_shape is None else iter_refs(node.args[:by_shape])
+        return all(ref in self._values for ref in needed)
 
     def _execute(self, node: Node) -> Any:
+        lookup = self._values.__getitem__ if node.op not in _SHAPE_READ_FROM else self._value_or_shape
         try:
             with torch.no_grad():
-                return run_node(node, self._values.__getitem__, _CPU)
+                return run_node(node, lookup, _CPU)
         except (RuntimeError, TypeError, ValueError, IndexError, UnknownCallable, UnsupportedArgument):
             return None
+
+    def _value_or_shape(self, ref: Ref) -> torch.Tensor:
+        """Return the value of a ref, or where unknown a tensor of its shape and dtype that takes no memory."""
+        known = self._values.get(ref)
+        if known is not None:
+            return known
+        if isinstance(ref, TensorRef):
+            meta = self._lifted[ref.index].meta
+        else:
+            meta = next(output for output in self._nodes[ref.index].outputs if output.path == ref.path)
+        return torch.zeros((), dtype=getattr(torch, meta.dtype)).expand(meta.shape)
 
     def _store(self, ref: OpRef, returned: Any) -> None:
         if isinstance(returned, torch.Tensor):

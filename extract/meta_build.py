@@ -80,7 +80,7 @@ class _WithoutValues(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in self._constructors:
             return self._make(func, args, kwargs)
-        if func in self._behaviours:
+        if func in self._behaviours and not (self._keeps_small and func is torch.Tensor.to):
             return func(*args, **kwargs)
         written = args[0] if args else kwargs.get("tensor")
         if isinstance(written, torch.Tensor) and written.is_meta:
@@ -105,6 +105,9 @@ class _WithoutValues(TorchFunctionMode):
         map_tensors((args, kwargs), operands.append)
         if any(operand.is_meta for operand in operands):
             args, kwargs = map_tensors(args, _to_meta), map_tensors(kwargs, _to_meta)
+            if func is torch.Tensor.to:
+                args = tuple(torch.device("meta") if isinstance(arg, torch.device) else arg for arg in args)
+                kwargs = {name: torch.device("meta") if name == "device" else arg for name, arg in kwargs.items()}
             return shape_memo().call(func, args, kwargs)
         if func is torch.Tensor.to or func is torch.Tensor.cuda:
             args = tuple(torch.device("cpu") if _is_meta_name(arg) else arg for arg in args)

@@ -27,6 +27,12 @@ SEQUENCE_LENGTH = 32  # tokens of text: long enough for windows and chunks, shor
 _FIRST_PLAIN_ID = 5  # below lie pad, bos, eos, unk and mask of most tokenizers
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
+# Config fields with the tokens that stand before and after the placeholders of a modality.
+_ENCLOSING = {
+    "vision": (("vision_start_token_id",), ("vision_end_token_id",)),
+    "audio": (("audio_start_token_id", "audio_bos_token_id"), ("audio_end_token_id", "audio_eos_token_id")),
+}
+
 _SUB_CONFIGS = {
     "v": ("vision_config", "vit_config", "vision_tower_config", "visual_config", "image_config", "video_config"),
     "t": ("text_config", "language_config", "decoder", "text_encoder", "llm_config"),
@@ -36,7 +42,10 @@ _SUB_CONFIGS = {
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """What the table says of one model type beyond the general rules; `reason` says why it must."""
+    """What the table says of one model type beyond the general rules; `reason` says why it must.
+
+    `counts` is the number of placeholders by modality, for models that check none or do not say which they miss.
+    """
 
     reason: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -45,6 +54,7 @@ class TypeRow:
     model_class: str | None = None
     config_class: str | None = None
     placeholders: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, str] = field(default_factory=dict)
     unused: str | None = None
 
 
@@ -62,6 +72,11 @@ class InputPlan:
         """Return keyword arguments: floating tensors on `device`, integer and bool ones on the CPU."""
         maker = _TensorMaker(self, torch.Generator().manual_seed(seed), device)
         return {name: maker.value(text) for name, text in self.expressions().items()}
+
+    def set_counts(self) -> None:
+        """Take the numbers of placeholders that the row states."""
+        maker = _TensorMaker(self, torch.Generator(), "meta")
+        self.counts |= {modality: maker.value(text) for modality, text in self.row.counts.items()}
 
     def modalities(self) -> tuple[str, ...]:
         """Return the modalities that the forward takes, in forward's order."""
@@ -141,6 +156,7 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             "config": {**above.config, **fields.get("config", {})},
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
+            "counts": {**above.counts, **fields.get("counts", {})},
             **{key: fields[key] for key in ("model_class", "config_class", "unused") if key in fields},
         }
     return TypeRow(**fields)
@@ -204,6 +220,8 @@ class _TensorMaker:
             "len": len,
             "list": lambda *elements: list(elements),
             "boxes": self._boxes,
+            "grid": _grid,
+            "joined": lambda *tensors: torch.cat(tensors, dim=-1),
             "count": lambda modality: plan.counts.get(modality, 0),
             "kinds": self._kinds,
         }
@@ -252,8 +270,8 @@ class _TensorMaker:
         for modality, count in self._plan.counts.items():
             if modality not in special or not count:
                 continue
-            opening = getattr(config, "vision_start_token_id", None) if modality in ("image", "video") else None
-            closing = getattr(config, "vision_end_token_id", None) if modality in ("image", "video") else None
+            first, last = _ENCLOSING["audio" if modality == "audio" else "vision"]
+            opening, closing = _first(config, *first, None), _first(config, *last, None)
             places += [("text", opening)] if isinstance(opening, int) else []
             places += [(modality, special[modality])] * count
             places += [("text", closing)] if isinstance(closing, int) else []
@@ -296,6 +314,12 @@ def _first(config: Any, *names: Any) -> Any:
         if value is not None:
             return value
     return names[-1]
+
+
+def _grid(num_items: int, height: int, width: int) -> torch.Tensor:
+    """Positions (x, y) of the patches of `num_items` pictures, row by row, shape (items, height * width, 2)."""
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    return torch.stack([x, y], dim=-1).reshape(1, height * width, 2).repeat(num_items, 1, 1)
 
 
 def _sides(config: Any, default: int = 224) -> tuple[int, int]:

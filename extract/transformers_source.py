@@ -11,15 +11,15 @@ import importlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 import transformers
-from transformers import AutoConfig
+from transformers import AutoConfig, masking_utils
 from transformers.initialization import no_init_weights
 from transformers.models.auto import configuration_auto, modeling_auto
 
@@ -64,10 +64,12 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
     model_type, head, class_name = _known(model_id)
     row = row_of(model_type, head)
+    _build_masks_by_broadcast()
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
         plan = InputPlan(config, module.forward, row, preparation.batch_size)
+        plan.set_counts()
         plan.counts.update(_learnt.get(model_id, {}))
         plan.expressions()
     except MemoryError as error:
@@ -153,11 +155,37 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
         torch.manual_seed(preparation.seed)
         module = construct().eval()
         randomise_weights(module, preparation.seed)
+    _run_experts_as_batches(module)
+    return module
+
+
+def _run_experts_as_batches(module: torch.nn.Module) -> None:
+    """Let experts be one batched product, also those whose config is a layer's own copy (`per_layer_config`)."""
     try:
         cast("Any", module).set_experts_implementation("batched_mm")
     except (ValueError, AttributeError, KeyError) as error:
-        log.debug("%s keeps its experts' implementation: %s", model_class.__name__, error)
-    return module
+        log.debug("%s keeps its experts' implementation: %s", type(module).__name__, error)
+        return
+    for submodule in module.modules():
+        config: Any = getattr(submodule, "config", None)
+        if getattr(config, "_experts_implementation_internal", None) == "grouped_mm":
+            config._experts_implementation_internal = "batched_mm"
+
+
+@lru_cache(maxsize=1)
+def _build_masks_by_broadcast() -> None:
+    """Let transformers make every attention mask by broadcasting index tensors.
+
+    For masks made of several functions it uses `torch.vmap`, whose inner tensors no recorded call explains; the values
+    are the same.
+    """
+    masks = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS
+    for name in ("sdpa", "eager"):
+        masks.register(name, partial(_by_broadcast, masks[name]))
+
+
+def _by_broadcast(make_mask: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return make_mask(*args, **{**kwargs, "use_vmap": False})
 
 
 def _known(model_id: str) -> tuple[str, str, str]:
@@ -228,21 +256,31 @@ def _domain(class_name: str, model_type: str) -> Domain | None:
 
 _CLASS = re.compile(r"^class (\w+)\(([^)]*)\):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
 _DECLARED = re.compile(r"^    input_modalities\s*=\s*(.+)$", re.MULTILINE)
+_MAIN_INPUT = re.compile(r'^    main_input_name\s*=\s*"(\w+)"$', re.MULTILINE)
 
 
 def _modalities(class_name: str, model_type: str) -> tuple[str, ...]:
-    """Return `input_modalities` as the class or the nearest of its bases in the same file declares it; ("text",) is
-    what transformers declares for all others. Empty when the class is not in the file."""
-    classes = _classes(model_type)
-    name, seen = class_name, set[str]()
-    while name in classes and name not in seen:
-        seen.add(name)
-        bases, body = classes[name]
+    """Return `input_modalities` as the class or the nearest of its bases in the same file declares it, else what its
+    main input carries; ("text",) is what transformers declares for all others. Empty when the class is not in the file.
+    """
+    bodies = _bodies(class_name, model_type)
+    for body in bodies:
         declared = _DECLARED.search(body)
         if declared:
             return tuple(re.findall(r"\w+", declared[1]))
+    named = next((match for match in map(_MAIN_INPUT.search, bodies) if match), None)
+    return (load_rules().carriers.get(named[1], "text") if named else "text",) if bodies else ()
+
+
+def _bodies(class_name: str, model_type: str) -> list[str]:
+    """Return the bodies of a class and of its bases in the same file, nearest first."""
+    classes = _classes(model_type)
+    found: dict[str, str] = {}
+    name = class_name
+    while name in classes and name not in found:
+        bases, found[name] = classes[name]
         name = next((base for base in bases if base in classes), "")
-    return ("text",) if seen else ()
+    return list(found.values())
 
 
 @lru_cache(maxsize=4096)
