@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from extract.arguments import UnsupportedArgument
+from extract.arguments import UnsupportedArgument, decode
 from extract.canonical import is_random, mutated_operands
-from extract.graph import Node, OpRef, Ref, TensorRef
+from extract.graph import Node, OpRef, Ref, TensorRef, iter_refs
 from extract.replay import run_node
 from extract.spelling import UnknownCallable
 from extract.tensor_identity import Lifted
@@ -34,6 +34,7 @@ class KnownValues:
         self._lifted = lifted
         self._next = 0
         self._values: dict[Ref, torch.Tensor] = {}
+        self._partial: dict[Ref, tuple[torch.Tensor, torch.Tensor]] = {}
         self._num_lifted = 0
 
     def of(self, ref: Ref) -> torch.Tensor | None:
@@ -57,6 +58,8 @@ class KnownValues:
         self._next = len(self._nodes)
 
     def _follow(self, index: int, node: Node) -> None:
+        if self._follow_partial(index, node):
+            return
         if self._is_computable(node):
             returned = self._execute(node)
             if returned is not None or not node.outputs:
@@ -65,10 +68,36 @@ class KnownValues:
         for ref in mutated_operands(node):
             self._forget(ref)
 
+    def _follow_partial(self, index: int, node: Node) -> bool:
+        """Follow an uninitialised tensor while known values are written into it; known once every place is written.
+
+        Returns whether the call was one of these. Any other call that takes such a tensor ends its being followed.
+        """
+        if node.op in _UNINITIALISED:
+            made = self._execute(node) if _is_small(node) and not list(node.refs()) else None
+            if isinstance(made, torch.Tensor):
+                self._partial[OpRef(index)] = (made, torch.zeros(made.shape, dtype=torch.bool))
+            return True
+        if not self._partial:
+            return False
+        touched = [(ref, self._partial.pop(ref)) for ref in dict.fromkeys(node.refs()) if ref in self._partial]
+        if node.op != "setitem" or len(touched) != 1 or touched[0][0] != node.args[0]:
+            return False
+        target, (tensor, written) = touched[0]
+        operands = [*iter_refs(node.args[1]), *iter_refs(node.args[2])]
+        if all(ref in self._values for ref in operands):
+            place, value = (decode(arg, self._values.__getitem__, _CPU) for arg in node.args[1:])
+            tensor[place], written[place] = value, True
+            if written.all():
+                self._values[target] = tensor
+            else:
+                self._partial[target] = (tensor, written)
+        return True
+
     def _is_computable(self, node: Node) -> bool:
         if node.op in _UNINITIALISED or is_random(node):
             return False
-        if any(math.prod(output.shape) > MAX_ELEMENTS for output in node.outputs):
+        if not _is_small(node):
             return False
         return all(ref in self._values for ref in node.refs())
 
@@ -93,3 +122,7 @@ class KnownValues:
         storage = written.untyped_storage().data_ptr()
         for other in [key for key, value in self._values.items() if value.untyped_storage().data_ptr() == storage]:
             del self._values[other]
+
+
+def _is_small(node: Node) -> bool:
+    return all(math.prod(output.shape) <= MAX_ELEMENTS for output in node.outputs)

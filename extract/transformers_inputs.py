@@ -35,7 +35,11 @@ _SUB_CONFIGS = {
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """What the table says of one model type beyond the general rules; `reason` says why it must."""
+    """What the table says of one model type beyond the general rules; `reason` says why it must.
+
+    `method` is what a user calls where the class has no forward, or one that takes Python objects: a method of the
+    class, or a function of `extract.video_tracking`.
+    """
 
     reason: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +47,7 @@ class TypeRow:
     init: Mapping[str, str] = field(default_factory=dict)
     model_class: str | None = None
     config_class: str | None = None
+    method: str | None = None
     placeholders: Mapping[str, str] = field(default_factory=dict)
     unused: str | None = None
 
@@ -135,7 +140,7 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             "config": {**above.config, **fields.get("config", {})},
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
-            **{key: fields[key] for key in ("model_class", "config_class", "unused") if key in fields},
+            **{key: fields[key] for key in ("model_class", "config_class", "method", "unused") if key in fields},
         }
     return TypeRow(**fields)
 
