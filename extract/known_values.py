@@ -15,7 +15,7 @@ import torch
 
 from extract.arguments import UnsupportedArgument, decode
 from extract.canonical import is_random, mutated_operands
-from extract.graph import Node, OpRef, Ref, TensorRef, iter_refs
+from extract.graph import Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
 from extract.replay import run_node
 from extract.spelling import UnknownCallable
 from extract.tensor_identity import Lifted
@@ -89,7 +89,8 @@ class KnownValues:
         touched = [ref for ref in node.refs() if ref in self._partial]
         if not touched:
             return False
-        if node.op in _PARTS and list(node.refs()) == [node.args[0]]:
+        is_part = node.op in _PARTS and not any(isinstance(arg, TorchConstant) for arg in node.args)
+        if is_part and list(node.refs()) == [node.args[0]]:
             parts = [run_node(node, {touched[0]: half}.__getitem__, _CPU) for half in self._partial[touched[0]]]
             self._store_partial(OpRef(index), parts[0], parts[1])
             return True
