@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from extract.arguments import UnsupportedArgument
+from extract.arguments import UnsupportedArgument, decode
 from extract.canonical import is_random, written_operands
-from extract.graph import Node, OpRef, Ref, TensorRef, iter_refs
+from extract.graph import Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
 from extract.replay import run_node
 from extract.spelling import UnknownCallable
 from extract.tensor_identity import Lifted
@@ -26,6 +26,11 @@ _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided",
 # Ops that read of an operand only its shape and dtype: by op, the position of the first such operand.
 _SHAPE_READ_FROM = {"expand_as": 1, "view_as": 1, "reshape_as": 1, "type_as": 1}
 _SHAPE_READ_FROM |= {"zeros_like": 0, "ones_like": 0, "full_like": 0, "new_zeros": 0, "new_ones": 0, "new_full": 0}
+_JOINS = frozenset({"cat", "concat"})
+_PARTS = frozenset(
+    {"split", "split_with_sizes", "chunk", "getitem", "select", "narrow", "view", "reshape", "transpose"}
+)
+_MAX_PARTIAL = 1 << 18
 _CPU = torch.device("cpu")
 
 
@@ -37,6 +42,7 @@ class KnownValues:
         self._lifted = lifted
         self._next = 0
         self._values: dict[Ref, torch.Tensor] = {}
+        self._partial: dict[Ref, tuple[torch.Tensor, torch.Tensor]] = {}
         self._num_lifted = 0
 
     def of(self, ref: Ref) -> torch.Tensor | None:
@@ -60,6 +66,8 @@ class KnownValues:
         self._next = len(self._nodes)
 
     def _follow(self, index: int, node: Node) -> None:
+        if self._follow_partial(index, node):
+            return
         if self._is_computable(node):
             returned = self._execute(node)
             if returned is not None or not node.outputs:
@@ -68,10 +76,74 @@ class KnownValues:
         for ref in written_operands(node):
             self._forget(ref)
 
+    def _follow_partial(self, index: int, node: Node) -> bool:
+        """Follow a tensor of which some places are known: an uninitialised one, or known and unknown ones joined.
+
+        Known values may be written into it, and parts taken from it: a part all of whose places are known is known.
+        Returns whether the call was one of these; any other call that takes such a tensor ends its being followed.
+        """
+        if node.op in _UNINITIALISED:
+            made = self._execute(node) if _is_small(node) and not list(node.refs()) else None
+            if isinstance(made, torch.Tensor):
+                self._partial[OpRef(index)] = (made, torch.zeros(made.shape, dtype=torch.bool))
+            return True
+        if node.op in _JOINS and not all(ref in self._values for ref in node.refs()):
+            return self._follow_join(index, node)
+        touched = [ref for ref in node.refs() if ref in self._partial]
+        if not touched:
+            return False
+        is_part = node.op in _PARTS and not any(isinstance(arg, TorchConstant) for arg in node.args)
+        if is_part and list(node.refs()) == [node.args[0]]:
+            parts = [run_node(node, {touched[0]: half}.__getitem__, _CPU) for half in self._partial[touched[0]]]
+            self._store_partial(OpRef(index), parts[0], parts[1])
+            return True
+        if node.op == "setitem" and touched == [node.args[0]] and self._write(touched[0], node):
+            return True
+        for ref in touched:
+            self._forget(ref)
+        return False
+
+    def _follow_join(self, index: int, node: Node) -> bool:
+        """Follow a `cat` of known and unknown tensors; whether it was followed."""
+        shapes = {ref: self._shape(ref) for ref in node.refs()}
+        if not any(ref in self._values for ref in shapes) or sum(map(math.prod, shapes.values())) > _MAX_PARTIAL:
+            return False
+        dtype = getattr(torch, node.outputs[0].dtype)
+        values = {ref: self._values.get(ref, torch.zeros(shape, dtype=dtype)) for ref, shape in shapes.items()}
+        masks = {ref: torch.full(shape, ref in self._values) for ref, shape in shapes.items()}
+        joined = [run_node(node, half.__getitem__, _CPU) for half in (values, masks)]
+        self._store_partial(OpRef(index), joined[0], joined[1])
+        return True
+
+    def _write(self, target: Ref, node: Node) -> bool:
+        """Write known values into a partly known tensor; whether they are known."""
+        if any(ref not in self._values for arg in node.args[1:] for ref in iter_refs(arg)):
+            return False
+        tensor, mask = self._partial.pop(target)
+        place, value = (decode(arg, self._values.__getitem__, _CPU) for arg in node.args[1:])
+        tensor[place], mask[place] = value, True
+        self._store_partial(target, tensor, mask)
+        return True
+
+    def _store_partial(self, ref: Ref, value: Any, mask: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            if mask.all():
+                self._values[ref] = value
+            else:
+                self._partial[ref] = (value, mask)
+        elif isinstance(ref, OpRef):
+            for position, halves in enumerate(zip(value, mask, strict=True)):
+                self._store_partial(OpRef(ref.index, (*ref.path, position)), *halves)
+
+    def _shape(self, ref: Ref) -> tuple[int, ...]:
+        if isinstance(ref, TensorRef):
+            return self._lifted[ref.index].meta.shape
+        return next(output.shape for output in self._nodes[ref.index].outputs if output.path == ref.path)
+
     def _is_computable(self, node: Node) -> bool:
         if node.op in _UNINITIALISED or is_random(node):
             return False
-        if any(math.prod(output.shape) > MAX_ELEMENTS for output in node.outputs):
+        if not _is_small(node):
             return False
         by_shape = _SHAPE_READ_FROM.get(node.op)
         needed = node.refs() if by_shape is None else iter_refs(node.args[:by_shape])
@@ -104,9 +176,19 @@ class KnownValues:
                 self._store(OpRef(ref.index, (*ref.path, position)), element)
 
     def _forget(self, ref: Ref) -> None:
-        written = self._values.get(ref)
+        """Forget a tensor and all that share its memory."""
+        partial = self._partial.get(ref)
+        written = self._values.get(ref) if partial is None else partial[0]
         if written is None:
             return
         storage = written.untyped_storage().data_ptr()
         for other in [key for key, value in self._values.items() if value.untyped_storage().data_ptr() == storage]:
             del self._values[other]
+        for other in [
+            key for key, halves in self._partial.items() if halves[0].untyped_storage().data_ptr() == storage
+        ]:
+            del self._partial[other]
+
+
+def _is_small(node: Node) -> bool:
+    return all(math.prod(output.shape) <= MAX_ELEMENTS for output in node.outputs)

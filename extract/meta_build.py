@@ -26,6 +26,8 @@ _WRITERS = (
 
 # What a constructor makes from numbers alone: with `keep_small` it keeps its values when it is no larger than this.
 _KEPT_ELEMENTS = 1 << 16
+_META = torch.device("meta")
+_MOVES = (torch.Tensor.to, torch.Tensor.cpu, torch.Tensor.cuda)
 _VALUED_FACTORIES = (
     "arange",
     "linspace",
@@ -80,7 +82,7 @@ class _WithoutValues(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in self._constructors:
             return self._make(func, args, kwargs)
-        if func in self._behaviours and not (self._keeps_small and func is torch.Tensor.to):
+        if func in self._behaviours and not (self._keeps_small and func in _MOVES):
             return func(*args, **kwargs)
         written = args[0] if args else kwargs.get("tensor")
         if isinstance(written, torch.Tensor) and written.is_meta:
@@ -105,14 +107,20 @@ class _WithoutValues(TorchFunctionMode):
         map_tensors((args, kwargs), operands.append)
         if any(operand.is_meta for operand in operands):
             args, kwargs = map_tensors(args, _to_meta), map_tensors(kwargs, _to_meta)
-            if func is torch.Tensor.to:
-                args = tuple(torch.device("meta") if isinstance(arg, torch.device) else arg for arg in args)
-                kwargs = {name: torch.device("meta") if name == "device" else arg for name, arg in kwargs.items()}
+            if func is torch.Tensor.cpu or func is torch.Tensor.cuda:
+                return args[0]
+            if func is torch.Tensor.to:  # what has no values stays where it is
+                args = tuple(_META if _is_device(arg) else arg for arg in args)
+                kwargs = {name: _META if _is_device(arg) else arg for name, arg in kwargs.items()}
             return shape_memo().call(func, args, kwargs)
         if func is torch.Tensor.to or func is torch.Tensor.cuda:
             args = tuple(torch.device("cpu") if _is_meta_name(arg) else arg for arg in args)
             kwargs = {name: torch.device("cpu") if _is_meta_name(arg) else arg for name, arg in kwargs.items()}
         return func(*args, **kwargs)
+
+
+def _is_device(arg: Any) -> bool:
+    return isinstance(arg, str | torch.device)
 
 
 def _to_meta(tensor: torch.Tensor) -> torch.Tensor:

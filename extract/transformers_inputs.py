@@ -45,6 +45,8 @@ class TypeRow:
     """What the table says of one model type beyond the general rules; `reason` says why it must.
 
     `counts` is the number of placeholders by modality, for models that check none or do not say which they miss.
+    `method` is what a user calls where the class has no forward, or one that takes Python objects: a method of the
+    class, or a function of `extract.video_tracking`.
     """
 
     reason: str = ""
@@ -53,6 +55,7 @@ class TypeRow:
     init: Mapping[str, str] = field(default_factory=dict)
     model_class: str | None = None
     config_class: str | None = None
+    method: str | None = None
     placeholders: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, str] = field(default_factory=dict)
     unused: str | None = None
@@ -129,11 +132,11 @@ def load_rules() -> Rules:
 def row_of(model_type: str, head: str = BASE_HEAD) -> TypeRow:
     """Return what the table says of a type with a head; an empty row when it says nothing.
 
-    A head without a row of its own has the type's, but for the class.
+    A head without a row of its own has the type's, but for the class and the method.
     """
     types = load_rules().types
     row = types.get(model_type, TypeRow())
-    return row if head == BASE_HEAD else types.get(f"{model_type}/{head}", replace(row, model_class=None))
+    return row if head == BASE_HEAD else types.get(f"{model_type}/{head}", replace(row, model_class=None, method=None))
 
 
 def _rule(name: str, named: list[str], rules: Rules) -> str:
@@ -157,7 +160,7 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
             "counts": {**above.counts, **fields.get("counts", {})},
-            **{key: fields[key] for key in ("model_class", "config_class", "unused") if key in fields},
+            **{key: fields[key] for key in ("model_class", "config_class", "method", "unused") if key in fields},
         }
     return TypeRow(**fields)
 

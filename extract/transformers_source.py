@@ -6,6 +6,7 @@ cannot run as published are repaired, and inputs made, by `extract.transformers_
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib
 import json
@@ -23,6 +24,7 @@ from transformers import AutoConfig, masking_utils
 from transformers.initialization import no_init_weights
 from transformers.models.auto import configuration_auto, modeling_auto
 
+from extract import video_tracking
 from extract.failure import Reason, SubjectError, describe
 from extract.meta_build import build_on_meta
 from extract.model_ref import Domain, ModelRef
@@ -68,6 +70,8 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
+        if row.method is not None:
+            module.forward = _method(module, row.method)
         plan = InputPlan(config, module.forward, row, preparation.batch_size)
         plan.set_counts()
         plan.counts.update(_learnt.get(model_id, {}))
@@ -89,7 +93,7 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
         _model_ref(model_type, head, class_name),
         num_parameters=num_parameters,
         config_sha256=_config_sha256(config, class_name, plan),
-        repairs=row.reason if row.config or row.init or row.config_class or row.model_class else None,
+        repairs=row.reason if row.config or row.init or row.config_class or row.model_class or row.method else None,
         unused_reason=row.unused,
         modalities=plan.modalities(),
     )
@@ -186,6 +190,11 @@ def _build_masks_by_broadcast() -> None:
 
 def _by_broadcast(make_mask: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     return make_mask(*args, **{**kwargs, "use_vmap": False})
+
+
+def _method(module: torch.nn.Module, name: str) -> Callable[..., Any]:
+    own = getattr(module, name, None)
+    return own if own is not None else functools.partial(getattr(video_tracking, name), module)
 
 
 def _known(model_id: str) -> tuple[str, str, str]:

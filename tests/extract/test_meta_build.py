@@ -41,3 +41,15 @@ def test_tied_and_frozen_parameters_stay_so():
         module = build_on_meta(tied)
         assert len(list(module.parameters())) == 3
         assert not module.get_parameter("0.bias").requires_grad
+
+
+def test_a_move_leaves_a_valueless_tensor_where_it_is():
+    class Moves(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.empty(4, 2).to(device=torch.tensor(0.0).device).cpu())
+            self.register_buffer("steps", torch.arange(3).to("meta"))
+
+    built = build_on_meta(Moves, keep_small=True)
+    assert built.table.is_meta
+    assert built.steps.tolist() == [0, 1, 2]

@@ -74,6 +74,46 @@ def test_in_place_writes_of_known_values_are_followed(check, x):
     assert [read.depends_on_input for read in check(body, x).value_reads] == [False]
 
 
+def test_an_empty_tensor_is_known_once_every_place_is_written(check, x):
+    def body(m, x):
+        sizes = torch.empty((2, 2), dtype=torch.long)
+        for level in range(2):
+            sizes[level, 0] = 2
+            sizes[level, 1] = level
+        return x * 2 if sizes.prod(1).sum() == 2 else x
+
+    assert "mul" in check(body, x, modes=("meta",)).graph.op_names
+
+
+def test_known_parts_of_a_joined_tensor_are_known(check, x):
+    def body(m, x):
+        packed = torch.cat([x, torch.ones(2, 1)], dim=-1)
+        values, flags = torch.split(packed, [4, 1], dim=-1)
+        return values * 2 if packed[..., -1].bool().all() and flags.bool().all() else values
+
+    assert "mul" in check(body, x, modes=("meta",)).graph.op_names
+
+
+@pytest.mark.parametrize("case", ["half", "view", "mixed"])
+def test_what_is_not_written_by_known_values_is_not_known(case):
+    class Reads(torch.nn.Module):
+        def forward(self, x):
+            made = torch.empty(2)
+            made[0] = 1
+            if case == "view":
+                made[1] = 1
+                made[:1].add_(x.sum())
+            if case == "mixed":
+                made = torch.cat([torch.ones(1), x])
+                made[0] = x[0]
+                made = made[:1]
+            return x * 2 if made.any() else x
+
+    with pytest.raises(SubjectError) as error:
+        trace_module(Reads(), (torch.empty(2, device="meta"),), subject="s")
+    assert error.value.reason is Reason.DATA_DEPENDENT
+
+
 def test_reads_of_input_values_are_marked_on_real_tensors(check, x):
     def body(m, x):
         sign = 1.0 if x.sum() > 0 else -1.0
