@@ -23,6 +23,11 @@ from extract.tensor_identity import Lifted
 # A tensor with more elements is not computed: what a program branches on is small.
 MAX_ELEMENTS = 1 << 22
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
+# Calls that ask no more of one operand (its position among the arguments) than shape and dtype.
+_SHAPE_ONLY_OPERAND = {
+    **dict.fromkeys(("full_like", "ones_like", "zeros_like", "new_full", "new_ones", "new_zeros", "new_tensor"), 0),
+    **dict.fromkeys(("expand_as", "reshape_as", "type_as", "view_as"), 1),
+}
 _CPU = torch.device("cpu")
 
 
@@ -66,18 +71,33 @@ class KnownValues:
             self._forget(ref)
 
     def _is_computable(self, node: Node) -> bool:
-        if node.op in _UNINITIALISED or is_random(node):
+        if is_random(node) or (node.op in _UNINITIALISED and not _is_counted(node)):
             return False
         if any(math.prod(output.shape) > MAX_ELEMENTS for output in node.outputs):
             return False
-        return all(ref in self._values for ref in node.refs())
+        shaping = _shaping_operand(node)
+        return all(ref in self._values or ref == shaping for ref in node.refs())
 
     def _execute(self, node: Node) -> Any:
+        shaping = _shaping_operand(node)
+
+        def lookup(ref: Ref) -> torch.Tensor:
+            return self._stand_in(ref) if ref == shaping and ref not in self._values else self._values[ref]
+
         try:
             with torch.no_grad():
-                return run_node(node, self._values.__getitem__, _CPU)
+                returned = run_node(node, lookup, _CPU)
         except (RuntimeError, TypeError, ValueError, IndexError, UnknownCallable, UnsupportedArgument):
             return None
+        return returned.zero_() if node.op in _UNINITIALISED else returned
+
+    def _stand_in(self, ref: Ref) -> torch.Tensor:
+        """Return a tensor of an unknown one's shape and dtype, of no more memory than one element."""
+        if isinstance(ref, TensorRef):
+            meta = self._lifted[ref.index].meta
+        else:
+            meta = next(output for output in self._nodes[ref.index].outputs if output.path == ref.path)
+        return torch.zeros((), dtype=getattr(torch, meta.dtype)).expand(meta.shape)
 
     def _store(self, ref: OpRef, returned: Any) -> None:
         if isinstance(returned, torch.Tensor):
@@ -93,3 +113,18 @@ class KnownValues:
         storage = written.untyped_storage().data_ptr()
         for other in [key for key, value in self._values.items() if value.untyped_storage().data_ptr() == storage]:
             del self._values[other]
+
+
+def _is_counted(node: Node) -> bool:
+    """Tell whether a call returns integers or bools alone.
+
+    Memory of theirs that a program fills piece by piece is followed from zeros; of floats it is not worth it.
+    """
+    return all(not getattr(torch, output.dtype).is_floating_point for output in node.outputs)
+
+
+def _shaping_operand(node: Node) -> Ref | None:
+    """Return the operand of which a call asks no values, where there is one."""
+    position = _SHAPE_ONLY_OPERAND.get(node.op)
+    operand = node.args[position] if position is not None and position < len(node.args) else None
+    return operand if isinstance(operand, TensorRef | OpRef) else None

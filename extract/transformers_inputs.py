@@ -44,6 +44,7 @@ class TypeRow:
     model_class: str | None = None
     config_class: str | None = None
     placeholders: Mapping[str, str] = field(default_factory=dict)
+    runs: Mapping[str, int] = field(default_factory=dict)
     unused: str | None = None
 
 
@@ -63,11 +64,13 @@ class InputPlan:
         return {name: maker.value(text) for name, text in self.expressions().items()}
 
     def modalities(self) -> tuple[str, ...]:
-        """Return the modalities that the forward takes, in forward's order."""
+        """Return the modalities that the forward takes in one call, in forward's order.
+
+        A carrier that the row declares absent is none of them: its reason says what excludes it.
+        """
         carriers = load_rules().carriers
-        return tuple(
-            dict.fromkeys(carriers[name] for name in inspect.signature(self.forward).parameters if name in carriers)
-        )
+        named = [name for name in inspect.signature(self.forward).parameters if name in carriers]
+        return tuple(dict.fromkeys(carriers[name] for name in named if self.row.inputs.get(name) != "absent"))
 
     def expressions(self) -> dict[str, str]:
         """Return the expression of each argument that is given, in forward's order."""
@@ -135,6 +138,7 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             "config": {**above.config, **fields.get("config", {})},
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
+            "runs": {**above.runs, **fields.get("runs", {})},
             **{key: fields[key] for key in ("model_class", "config_class", "unused") if key in fields},
         }
     return TypeRow(**fields)
@@ -239,19 +243,28 @@ class _TensorMaker:
         return found
 
     def _layout(self) -> list[tuple[str, int]]:
-        """(kind, token id) of each place of the sequence: text, then each modality's placeholders, then text."""
+        """(kind, token id) of each place of the sequence: text, then each modality's placeholders, then text.
+
+        Placeholders stand in one run, or in as many as the row says (one for each frame), a start token before each
+        run and an end token after it where the config names them, else plain text between runs.
+        """
         special = self._special_ids()
-        config = self._plan.config
         places: list[tuple[str, int]] = [("text", -1)] * (SEQUENCE_LENGTH // 2)
         for modality, count in self._plan.counts.items():
             if modality not in special or not count:
                 continue
-            opening = getattr(config, "vision_start_token_id", None) if modality in ("image", "video") else None
-            closing = getattr(config, "vision_end_token_id", None) if modality in ("image", "video") else None
-            places += [("text", opening)] if isinstance(opening, int) else []
-            places += [(modality, special[modality])] * count
-            places += [("text", closing)] if isinstance(closing, int) else []
+            opening, closing = self._border(modality, "start"), self._border(modality, "end")
+            num_runs = self._plan.row.runs.get(modality, 1)
+            for _ in range(num_runs):
+                places += opening + [(modality, special[modality])] * (count // num_runs) + closing
+                places += [("text", -1)] if num_runs > 1 and not closing else []
         return places + [("text", -1)] * (SEQUENCE_LENGTH - SEQUENCE_LENGTH // 2)
+
+    def _border(self, modality: str, side: str) -> list[tuple[str, int]]:
+        """Return the token that stands before (`start`) or after (`end`) a run of placeholders, where there is one."""
+        names = [f"{modality}_{side}_token_id"] + [f"vision_{side}_token_id"] * (modality in ("image", "video"))
+        token = _first(self._plan.config, *names, None)
+        return [("text", token)] if isinstance(token, int) else []
 
     def _tokens(self, vocab_size: int | None = None) -> torch.Tensor:
         """Text ids that are no special token, with the placeholders among them, shape (batch, length)."""
