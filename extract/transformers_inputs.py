@@ -35,7 +35,10 @@ _SUB_CONFIGS = {
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """What the table says of one model type beyond the general rules; `reason` says why it must."""
+    """What the table says of one model type beyond the general rules; `reason` says why it must.
+
+    `cached` names attributes that the model computes from its config at first use: they are computed before the trace.
+    """
 
     reason: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
@@ -45,12 +48,17 @@ class TypeRow:
     config_class: str | None = None
     placeholders: Mapping[str, str] = field(default_factory=dict)
     runs: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, str] = field(default_factory=dict)
+    cached: tuple[str, ...] = ()
     unused: str | None = None
 
 
 @dataclass(slots=True)
 class InputPlan:
-    """How to make the arguments of one model; `counts` is the number of placeholders by modality, learnt by trial."""
+    """How to make the arguments of one model.
+
+    `counts` is the number of placeholders by modality: what the row says, else learnt by trial.
+    """
 
     config: Any
     forward: Callable[..., Any]
@@ -139,6 +147,8 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
             "runs": {**above.runs, **fields.get("runs", {})},
+            "counts": {**above.counts, **fields.get("counts", {})},
+            "cached": fields.get("cached", above.cached),
             **{key: fields[key] for key in ("model_class", "config_class", "unused") if key in fields},
         }
     return TypeRow(**fields)
@@ -160,7 +170,14 @@ def evaluate_config(config: Any, text: str) -> Any:
     names = {"c": config, "none": None, "true": True, "false": False}
     if config is not None:
         names |= {which: sub_config(config, which) for which in _SUB_CONFIGS}
-    return evaluate(text, names, {"first": _first, "len": len, "list": lambda *elements: list(elements), "max": max})
+    calls = {"first": _first, "len": len, "list": lambda *elements: list(elements), "max": max, "named": _named}
+    return evaluate(text, names, calls)
+
+
+def _named(tokens: dict[str, int], template: str, count: int, start: int, *, letters: bool = False) -> dict[str, int]:
+    """Return token ids by name: `tokens`, and `count` numbered ones from `start` on, digits as letters A to J if so."""
+    digits = str.maketrans("0123456789", "ABCDEFGHIJ") if letters else {}
+    return tokens | {template.format(str(i).zfill(6).translate(digits)): start + i for i in range(count)}
 
 
 class _TensorMaker:
@@ -191,6 +208,7 @@ class _TensorMaker:
             "true_mask": lambda *shape: torch.ones(shape, dtype=torch.bool),
             "positions": lambda length: torch.arange(length).expand(plan.batch_size, length).contiguous(),
             "tensor": torch.tensor,
+            "grid_positions": self._grid_positions,
             "first": _first,
             "sides": _sides,
             "side": lambda *args: _sides(*args)[0],
@@ -228,6 +246,11 @@ class _TensorMaker:
         corners = torch.randint(0, 1000, (*shape, 2, 2), generator=self._generator)
         return torch.cat([corners.amin(-2), corners.amax(-2)], dim=-1)
 
+    def _grid_positions(self, rows: int, columns: int) -> torch.Tensor:
+        """Return (column, row) of each patch of an image, row by row, shape (batch, rows * columns, 2)."""
+        places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).flip(-1)
+        return places.expand(self._plan.batch_size, -1, 2).contiguous()
+
     def _special_ids(self) -> dict[str, int]:
         """Placeholder token by modality: what the row says, else the config's `<modality>_token_id`."""
         found: dict[str, int] = {}
@@ -261,10 +284,13 @@ class _TensorMaker:
         return places + [("text", -1)] * (SEQUENCE_LENGTH - SEQUENCE_LENGTH // 2)
 
     def _border(self, modality: str, side: str) -> list[tuple[str, int]]:
-        """Return the token that stands before (`start`) or after (`end`) a run of placeholders, where there is one."""
+        """Return the token that stands before (`start`) or after (`end`) a run of placeholders, where there is one.
+
+        Its kind is `<modality>_border`.
+        """
         names = [f"{modality}_{side}_token_id"] + [f"vision_{side}_token_id"] * (modality in ("image", "video"))
         token = _first(self._plan.config, *names, None)
-        return [("text", token)] if isinstance(token, int) else []
+        return [(f"{modality}_border", token)] if isinstance(token, int) else []
 
     def _tokens(self, vocab_size: int | None = None) -> torch.Tensor:
         """Text ids that are no special token, with the placeholders among them, shape (batch, length)."""
@@ -280,10 +306,13 @@ class _TensorMaker:
                 ids[:, position] = token
         return ids
 
-    def _kinds(self, image: int = 1, video: int = 2, audio: int = 3) -> torch.Tensor:
-        """Which modality each token belongs to: 0 for text."""
-        numbers = {"text": 0, "image": image, "video": video, "audio": audio}
-        return torch.tensor([[numbers[kind] for kind, _ in self._layout()]]).repeat(self._plan.batch_size, 1)
+    def _kinds(self, image: int = 1, video: int = 2, audio: int = 3, *, borders: bool = False) -> torch.Tensor:
+        """Which modality each token belongs to, 0 for text; start and end tokens to that between them if `borders`."""
+        numbers = {"image": image, "video": video, "audio": audio}
+        if borders:
+            numbers |= {f"{modality}_border": number for modality, number in numbers.items()}
+        row = [numbers.get(kind, 0) for kind, _ in self._layout()]
+        return torch.tensor([row]).repeat(self._plan.batch_size, 1)
 
 
 def _integers(config: Any) -> list[int]:

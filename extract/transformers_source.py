@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -68,7 +69,10 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
+        for path in row.cached:
+            attrgetter(path)(module)
         plan = InputPlan(config, module.forward, row, preparation.batch_size)
+        plan.counts.update({modality: evaluate_config(config, text) for modality, text in row.counts.items()})
         plan.counts.update(_learnt.get(model_id, {}))
         plan.expressions()
     except MemoryError as error:
