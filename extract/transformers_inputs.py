@@ -208,6 +208,7 @@ class _TensorMaker:
             "true_mask": lambda *shape: torch.ones(shape, dtype=torch.bool),
             "positions": lambda length: torch.arange(length).expand(plan.batch_size, length).contiguous(),
             "tensor": torch.tensor,
+            "stacked": lambda count, tensor: tensor.expand(count, *tensor.shape).contiguous(),
             "grid_positions": self._grid_positions,
             "first": _first,
             "sides": _sides,

@@ -11,7 +11,7 @@ import importlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from operator import attrgetter
@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import torch
 import transformers
-from transformers import AutoConfig
+from transformers import AutoConfig, masking_utils
 from transformers.initialization import no_init_weights
 from transformers.models.auto import configuration_auto, modeling_auto
 
@@ -42,6 +42,26 @@ _SPECIAL_HEADS = {"seq2seq-lm": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"}
 _SUB_CONFIG_DEPTH = 3
 
 log = logging.getLogger(__name__)
+
+
+def _expand_masks_by_broadcasting() -> None:
+    """Let mask functions with overlays be expanded as all others are.
+
+    transformers expands them by `torch.vmap`, inside which no call can be recorded; all of its own overlays compute
+    with indices alone, for which broadcasting gives the same mask.
+    """
+
+    def expansion(mask_function: Callable[..., Any]) -> Callable[..., Any]:
+        def expanded(*indices: torch.Tensor) -> torch.Tensor:
+            mask = mask_function(*masking_utils._non_vmap_expansion_sdpa(*indices))
+            return mask.expand([len(index) for index in indices])
+
+        return expanded
+
+    masking_utils._vmap_expansion_sdpa = expansion
+
+
+_expand_masks_by_broadcasting()
 
 
 def heads() -> dict[str, dict[str, str]]:
