@@ -181,7 +181,10 @@ def _named(tokens: dict[str, int], template: str, count: int, start: int, *, let
 
 
 class _TensorMaker:
-    """Evaluates expressions of the table; each call draws from one generator."""
+    """Evaluates expressions of the table; each call draws from one generator.
+
+    `pixels` are floats that have values where other floats have none, for models that look whether an image is blank.
+    """
 
     def __init__(self, plan: InputPlan, generator: torch.Generator, device: str) -> None:
         self._plan = plan
@@ -200,6 +203,7 @@ class _TensorMaker:
         self._calls: dict[str, Callable[..., Any]] = {
             "float": self._float,
             "uniform": self._uniform,
+            "pixels": lambda *shape: torch.rand(shape, generator=generator) * 2 - 1,
             "ids": self._ids,
             "tokens": self._tokens,
             "full": lambda value, *shape: torch.full(shape, value),

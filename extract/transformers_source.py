@@ -175,6 +175,7 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
     if preparation.weights == "meta":
         with no_init_weights():
             module = build_on_meta(construct, keep_small=True)
+        cast("Any", module).tie_weights(recompute_mapping=False)  # no_init_weights left that out with the rest
     else:
         torch.manual_seed(preparation.seed)
         module = construct().eval()
