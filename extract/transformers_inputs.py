@@ -37,7 +37,9 @@ _SUB_CONFIGS = {
 class TypeRow:
     """What the table says of one model type beyond the general rules; `reason` says why it must.
 
-    `cached` names attributes that the model computes from its config at first use: they are computed before the trace.
+    `counts` says how many placeholders a modality has where no check of the model tells, `runs` in how many runs they
+    stand. `cached` names attributes that the model computes from its config at first use: they are computed before
+    the trace. An input that is "absent" excludes its modality, too.
     """
 
     reason: str = ""
