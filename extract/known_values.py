@@ -3,6 +3,9 @@
 A model may build a mask from `arange` and then ask `mask.all()`: on meta tensors the answer must come from elsewhere.
 The recorded calls are run again on the CPU, on demand, as far as every operand is known and small; a model that
 reads no value pays nothing. A known tensor into which an unknown value is written is forgotten, with its views.
+
+Of a concatenation of known and unknown tensors the known part is followed through selections: it is kept twice, with
+zeros and with ones for what is unknown, and what is equal in both is known.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided",
 # Ops that read of an operand only its shape and dtype: by op, the position of the first such operand.
 _SHAPE_READ_FROM = {"expand_as": 1, "view_as": 1, "reshape_as": 1, "type_as": 1}
 _SHAPE_READ_FROM |= {"zeros_like": 0, "ones_like": 0, "full_like": 0, "new_zeros": 0, "new_ones": 0, "new_full": 0}
+_SHAPE_READ_FROM |= {"new_tensor": 0}
 _JOINS = frozenset({"cat", "concat"})
 _PARTS = frozenset(
-    {"split", "split_with_sizes", "chunk", "getitem", "select", "narrow", "view", "reshape", "transpose"}
+    "split split_with_sizes chunk getitem select narrow unbind view reshape transpose squeeze unsqueeze".split()
 )
 _MAX_PARTIAL = 1 << 18
 _CPU = torch.device("cpu")
@@ -92,9 +96,11 @@ class KnownValues:
         touched = [ref for ref in node.refs() if ref in self._partial]
         if not touched:
             return False
+        others_known = all(ref in self._values for ref in node.refs() if ref != touched[0])
         is_part = node.op in _PARTS and not any(isinstance(arg, TorchConstant) for arg in node.args)
-        if is_part and list(node.refs()) == [node.args[0]]:
-            parts = [run_node(node, {touched[0]: half}.__getitem__, _CPU) for half in self._partial[touched[0]]]
+        if is_part and others_known and touched == [node.args[0]]:
+            halves = self._partial[touched[0]]
+            parts = [run_node(node, {**self._values, touched[0]: half}.__getitem__, _CPU) for half in halves]
             self._store_partial(OpRef(index), parts[0], parts[1])
             return True
         if node.op == "setitem" and touched == [node.args[0]] and self._write(touched[0], node):

@@ -28,9 +28,12 @@ _FIRST_PLAIN_ID = 5  # below lie pad, bos, eos, unk and mask of most tokenizers
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # Config fields with the tokens that stand before and after the placeholders of a modality.
-_ENCLOSING = {
-    "vision": (("vision_start_token_id",), ("vision_end_token_id",)),
-    "audio": (("audio_start_token_id", "audio_bos_token_id"), ("audio_end_token_id", "audio_eos_token_id")),
+# Tokens that stand around a run of placeholders, by the names that configs give them.
+_BORDERS = {
+    ("start", "vision"): ("vision_start_token_id",),
+    ("end", "vision"): ("vision_end_token_id",),
+    ("start", "audio"): ("audio_bos_token_id",),
+    ("end", "audio"): ("audio_eos_token_id",),
 }
 
 _SUB_CONFIGS = {
@@ -44,7 +47,9 @@ _SUB_CONFIGS = {
 class TypeRow:
     """What the table says of one model type beyond the general rules; `reason` says why it must.
 
-    `counts` is the number of placeholders by modality, for models that check none or do not say which they miss.
+    `counts` is the number of placeholders by modality, for models that check none or do not say which they miss;
+    `runs` in how many runs they stand. `cached` names attributes that the model computes from its config at first use:
+    they are computed before the trace. An input that is "absent" excludes its modality, too.
     `method` is what a user calls where the class has no forward, or one that takes Python objects: a method of the
     class, or a function of `extract.video_tracking`.
     """
@@ -57,13 +62,18 @@ class TypeRow:
     config_class: str | None = None
     method: str | None = None
     placeholders: Mapping[str, str] = field(default_factory=dict)
+    runs: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, str] = field(default_factory=dict)
+    cached: tuple[str, ...] = ()
     unused: str | None = None
 
 
 @dataclass(slots=True)
 class InputPlan:
-    """How to make the arguments of one model; `counts` is the number of placeholders by modality, learnt by trial."""
+    """How to make the arguments of one model.
+
+    `counts` is the number of placeholders by modality: what the row says, else learnt by trial.
+    """
 
     config: Any
     forward: Callable[..., Any]
@@ -82,11 +92,13 @@ class InputPlan:
         self.counts |= {modality: maker.value(text) for modality, text in self.row.counts.items()}
 
     def modalities(self) -> tuple[str, ...]:
-        """Return the modalities that the forward takes, in forward's order."""
+        """Return the modalities that the forward takes in one call, in forward's order.
+
+        A carrier that the row declares absent is none of them: its reason says what excludes it.
+        """
         carriers = load_rules().carriers
-        return tuple(
-            dict.fromkeys(carriers[name] for name in inspect.signature(self.forward).parameters if name in carriers)
-        )
+        named = [name for name in inspect.signature(self.forward).parameters if name in carriers]
+        return tuple(dict.fromkeys(carriers[name] for name in named if self.row.inputs.get(name) != "absent"))
 
     def expressions(self) -> dict[str, str]:
         """Return the expression of each argument that is given, in forward's order."""
@@ -159,7 +171,9 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             "config": {**above.config, **fields.get("config", {})},
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
+            "runs": {**above.runs, **fields.get("runs", {})},
             "counts": {**above.counts, **fields.get("counts", {})},
+            "cached": fields.get("cached", above.cached),
             **{key: fields[key] for key in ("model_class", "config_class", "method", "unused") if key in fields},
         }
     return TypeRow(**fields)
@@ -181,11 +195,21 @@ def evaluate_config(config: Any, text: str) -> Any:
     names = {"c": config, "none": None, "true": True, "false": False}
     if config is not None:
         names |= {which: sub_config(config, which) for which in _SUB_CONFIGS}
-    return evaluate(text, names, {"first": _first, "len": len, "list": lambda *elements: list(elements), "max": max})
+    calls = {"first": _first, "len": len, "list": lambda *elements: list(elements), "max": max, "named": _named}
+    return evaluate(text, names, calls)
+
+
+def _named(tokens: dict[str, int], template: str, count: int, start: int, *, letters: bool = False) -> dict[str, int]:
+    """Return token ids by name: `tokens`, and `count` numbered ones from `start` on, digits as letters A to J if so."""
+    digits = str.maketrans("0123456789", "ABCDEFGHIJ") if letters else {}
+    return tokens | {template.format(str(i).zfill(6).translate(digits)): start + i for i in range(count)}
 
 
 class _TensorMaker:
-    """Evaluates expressions of the table; each call draws from one generator."""
+    """Evaluates expressions of the table; each call draws from one generator.
+
+    `pixels` are floats that have values where other floats have none, for models that look whether an image is blank.
+    """
 
     def __init__(self, plan: InputPlan, generator: torch.Generator, device: str) -> None:
         self._plan = plan
@@ -204,6 +228,7 @@ class _TensorMaker:
         self._calls: dict[str, Callable[..., Any]] = {
             "float": self._float,
             "uniform": self._uniform,
+            "pixels": lambda *shape: torch.rand(shape, generator=generator) * 2 - 1,
             "ids": self._ids,
             "tokens": self._tokens,
             "full": lambda value, *shape: torch.full(shape, value),
@@ -212,6 +237,8 @@ class _TensorMaker:
             "true_mask": lambda *shape: torch.ones(shape, dtype=torch.bool),
             "positions": lambda length: torch.arange(length).expand(plan.batch_size, length).contiguous(),
             "tensor": torch.tensor,
+            "stacked": lambda count, tensor: tensor.expand(count, *tensor.shape).contiguous(),
+            "grid_positions": self._grid_positions,
             "first": _first,
             "sides": _sides,
             "side": lambda *args: _sides(*args)[0],
@@ -251,6 +278,11 @@ class _TensorMaker:
         corners = torch.randint(0, 1000, (*shape, 2, 2), generator=self._generator)
         return torch.cat([corners.amin(-2), corners.amax(-2)], dim=-1)
 
+    def _grid_positions(self, rows: int, columns: int) -> torch.Tensor:
+        """Return (column, row) of each patch of an image, row by row, shape (batch, rows * columns, 2)."""
+        places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).flip(-1)
+        return places.expand(self._plan.batch_size, -1, 2).contiguous()
+
     def _special_ids(self) -> dict[str, int]:
         """Placeholder token by modality: what the row says, else the config's `<modality>_token_id`."""
         found: dict[str, int] = {}
@@ -266,19 +298,31 @@ class _TensorMaker:
         return found
 
     def _layout(self) -> list[tuple[str, int]]:
-        """(kind, token id) of each place of the sequence: text, then each modality's placeholders, then text."""
+        """(kind, token id) of each place of the sequence: text, then each modality's placeholders, then text.
+
+        Placeholders stand in one run, or in as many as the row says (one for each frame), a start token before each
+        run and an end token after it where the config names them, else plain text between runs.
+        """
         special = self._special_ids()
-        config = self._plan.config
         places: list[tuple[str, int]] = [("text", -1)] * (SEQUENCE_LENGTH // 2)
         for modality, count in self._plan.counts.items():
             if modality not in special or not count:
                 continue
-            first, last = _ENCLOSING["audio" if modality == "audio" else "vision"]
-            opening, closing = _first(config, *first, None), _first(config, *last, None)
-            places += [("text", opening)] if isinstance(opening, int) else []
-            places += [(modality, special[modality])] * count
-            places += [("text", closing)] if isinstance(closing, int) else []
+            opening, closing = self._border(modality, "start"), self._border(modality, "end")
+            num_runs = self._plan.row.runs.get(modality, 1)
+            for _ in range(num_runs):
+                places += opening + [(modality, special[modality])] * (count // num_runs) + closing
+                places += [("text", -1)] if num_runs > 1 and not closing else []
         return places + [("text", -1)] * (SEQUENCE_LENGTH - SEQUENCE_LENGTH // 2)
+
+    def _border(self, modality: str, side: str) -> list[tuple[str, int]]:
+        """Return the token that stands before (`start`) or after (`end`) a run of placeholders, where there is one.
+
+        Its kind is `<modality>_border`.
+        """
+        names = [f"{modality}_{side}_token_id", *_BORDERS[side, "audio" if modality == "audio" else "vision"]]
+        token = _first(self._plan.config, *names, None)
+        return [(f"{modality}_border", token)] if isinstance(token, int) else []
 
     def _tokens(self, vocab_size: int | None = None) -> torch.Tensor:
         """Text ids that are no special token, with the placeholders among them, shape (batch, length)."""
@@ -294,10 +338,13 @@ class _TensorMaker:
                 ids[:, position] = token
         return ids
 
-    def _kinds(self, image: int = 1, video: int = 2, audio: int = 3) -> torch.Tensor:
-        """Which modality each token belongs to: 0 for text."""
-        numbers = {"text": 0, "image": image, "video": video, "audio": audio}
-        return torch.tensor([[numbers[kind] for kind, _ in self._layout()]]).repeat(self._plan.batch_size, 1)
+    def _kinds(self, image: int = 1, video: int = 2, audio: int = 3, *, borders: bool = False) -> torch.Tensor:
+        """Which modality each token belongs to, 0 for text; start and end tokens to that between them if `borders`."""
+        numbers = {"image": image, "video": video, "audio": audio}
+        if borders:
+            numbers |= {f"{modality}_border": number for modality, number in numbers.items()}
+        row = [numbers.get(kind, 0) for kind, _ in self._layout()]
+        return torch.tensor([row]).repeat(self._plan.batch_size, 1)
 
 
 def _integers(config: Any) -> list[int]:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,6 +73,8 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
         module = _build(_model_class(class_name, row), config, preparation)
         if row.method is not None:
             module.forward = _method(module, row.method)
+        for path in row.cached:
+            attrgetter(path)(module)
         plan = InputPlan(config, module.forward, row, preparation.batch_size)
         plan.set_counts()
         plan.counts.update(_learnt.get(model_id, {}))
@@ -155,6 +158,7 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
     if preparation.weights == "meta":
         with no_init_weights():
             module = build_on_meta(construct, keep_small=True)
+        cast("Any", module).tie_weights(recompute_mapping=False)  # no_init_weights left that out with the rest
     else:
         torch.manual_seed(preparation.seed)
         module = construct().eval()

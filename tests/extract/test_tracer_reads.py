@@ -64,6 +64,41 @@ def test_an_unknown_value_written_into_a_known_tensor_makes_it_unknown():
     assert error.value.reason is Reason.DATA_DEPENDENT
 
 
+def test_calls_that_ask_for_shape_alone_leave_a_mask_known(check, x):
+    def body(m, x):
+        mask = (torch.arange(4) > 1).expand_as(x) & torch.ones_like(x).bool()
+        return x[mask]
+
+    assert [read.method for read in check(body, x).value_reads] == ["nonzero"]
+
+
+def test_the_known_part_of_a_concatenation_is_known(check, x):
+    def body(m, x):
+        joined = torch.cat([x, torch.ones(2, 1)], dim=-1)
+        return x * 2 if joined[..., -1].bool().all() and joined.split([4, 1], dim=-1)[1].sum() == 2 else x
+
+    assert check(body, x).graph.op_names == ("mul",)
+
+
+@pytest.mark.parametrize("write", ["into a view", "into itself", "after reading", "not at all"])
+def test_the_unknown_part_of_a_concatenation_stays_unknown(write):
+    class Model(torch.nn.Module):
+        def forward(self, x):
+            joined = torch.cat([x, torch.ones(2, 1)], dim=-1)
+            if write == "into itself":
+                joined[0, 0] = x[0, 0]
+            if write == "into a view":
+                joined.view(-1)[4] = x[0, 0]
+            read = joined[..., 0 if write == "not at all" else -1]
+            if write == "after reading":
+                joined.view(-1)[4] = x[0, 0]
+            return x + 1 if read.bool().all() else x
+
+    with pytest.raises(SubjectError) as caught:
+        trace_module(Model(), (torch.empty(2, 4, device="meta"),), {}, subject="a")
+    assert caught.value.reason is Reason.DATA_DEPENDENT
+
+
 def test_in_place_writes_of_known_values_are_followed(check, x):
     def body(m, x):
         flags = torch.zeros(4)
