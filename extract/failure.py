@@ -16,6 +16,7 @@ class Reason(StrEnum):
     OVER_MAX_PARAMS = "over_max_params"
     FORWARD_FAILED = "forward_failed"
     DATA_DEPENDENT = "data_dependent"
+    DYNAMO_FAILED = "dynamo_failed"
     UNTRACKED_TENSOR = "untracked_tensor"
     UNSUPPORTED_ARGUMENT = "unsupported_argument"
     NO_TENSOR_OUTPUT = "no_tensor_output"
