@@ -14,6 +14,7 @@ class Reason(StrEnum):
     UNKNOWN_MODEL = "unknown_model"
     BUILD_FAILED = "build_failed"
     OVER_MAX_PARAMS = "over_max_params"
+    INPUTS_FAILED = "inputs_failed"
     FORWARD_FAILED = "forward_failed"
     DATA_DEPENDENT = "data_dependent"
     DYNAMO_FAILED = "dynamo_failed"

@@ -21,7 +21,7 @@ from extract.spelling import UnknownCallable
 from extract.tensor_identity import Lifted
 
 # A tensor with more elements is not computed: what a program branches on is small.
-MAX_ELEMENTS = 1 << 16
+MAX_ELEMENTS = 1 << 22
 _UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"})
 _CPU = torch.device("cpu")
 

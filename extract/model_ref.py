@@ -12,7 +12,12 @@ Domain = Literal["nlp", "cv", "multimodal", "audio", "other"]
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
-    """One model by its id (`timm/resnet18`: source, slash, the source's own name); None where the source is silent."""
+    """One model by its id (`timm/resnet18`: source, slash, the source's own name); None where the source is silent.
+
+    The last fields say how true the trace is: the task `head`; why the default config had to be repaired; which
+    modalities the forward takes; which data inputs the traced program really uses; how many values the tracer guessed
+    (ours never does); the share of the parameters (tensors, tied ones once) that the program uses, and why not all.
+    """
 
     model_id: str
     source: str
@@ -26,6 +31,13 @@ class ModelRef:
     gated: bool | None = None
     num_parameters: int | None = None
     traced_from: str | None = None
+    head: str | None = None
+    repairs: str | None = None
+    modalities: tuple[str, ...] | None = None
+    inputs: tuple[str, ...] | None = None
+    num_guesses: int | None = None
+    parameters_used_frac: float | None = None
+    unused_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,14 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
-from extract.model_ref import Trace
+from extract.failure import SubjectError
+from extract.graph import Graph, TensorRef
+from extract.model_ref import ModelRef, Trace
 from extract.recorder import NeedsFakeTensors
 from extract.sources import Inputs, Preparation, Prepared, prepare
 from extract.tracer import Recording, trace_module
+
+_MAX_TRIALS = 6  # one for each modality's placeholders and a few for models whose checks come one after the other
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +47,7 @@ def trace_model(model_id: str, config: TraceConfig | None = None) -> Trace:
     recording = trace_prepared(prepared)
     traced = time.perf_counter()
     return Trace(
-        model=prepared.model,
+        model=describe_use(prepared, recording.graph),
         graph=recording.graph,
         tracer="function_mode",
         tensor_mode=recording.tensor_mode,
@@ -55,7 +59,20 @@ def trace_model(model_id: str, config: TraceConfig | None = None) -> Trace:
 
 
 def trace_prepared(prepared: Prepared) -> Recording:
-    """Trace what a source made ready, on the tensors it has; raises `SubjectError`."""
+    """Trace what a source made ready, on the tensors it has; raises `SubjectError`.
+
+    A failure that tells the source how to make better inputs is followed by another trial, `_MAX_TRIALS` in all.
+    """
+    for _ in range(_MAX_TRIALS - 1):
+        try:
+            return _trace_once(prepared)
+        except SubjectError as failure:
+            if prepared.learn is None or not prepared.learn(failure):
+                raise
+    return _trace_once(prepared)
+
+
+def _trace_once(prepared: Prepared) -> Recording:
     inputs, subject = prepared.make_inputs(0), prepared.model.model_id
     try:
         return trace_module(prepared.module, inputs.args, inputs.kwargs, subject=subject)
@@ -65,6 +82,19 @@ def trace_prepared(prepared: Prepared) -> Recording:
     to_fake(prepared.module, fake_mode)
     inputs = _fake_inputs(inputs, fake_mode)
     return trace_module(prepared.module, inputs.args, inputs.kwargs, subject=subject)
+
+
+def describe_use(prepared: Prepared, graph: Graph) -> ModelRef:
+    """Return the model's record with what its program uses: data inputs by name, and the share of its parameters."""
+    used = {ref for node in graph.nodes for ref in node.refs()} | set(graph.outputs)
+    tensors = [meta for index, meta in enumerate(graph.tensors) if TensorRef(index) in used]
+    num_parameters = sum(1 for _ in prepared.module.parameters())
+    num_used = sum(meta.kind == "parameter" for meta in tensors)
+    return replace(
+        prepared.model,
+        inputs=tuple(meta.original_name for meta in tensors if meta.kind == "input"),
+        parameters_used_frac=num_used / num_parameters if num_parameters else None,
+    )
 
 
 def to_fake(module: torch.nn.Module, fake_mode: FakeTensorMode) -> None:

@@ -91,7 +91,7 @@ def watch(child: Guarded, lifeline_fd: int) -> None:
                 commands = os.read(lifeline_fd, 4096)
                 if not commands or b"k" in commands:
                     return
-                child.output_bytes = 0
+                _begin_request(child)
             elif not _read_output(child, fd):
                 poll.unregister(fd)
         child.status = reap().get(child.pid)
@@ -125,6 +125,14 @@ def report(child: Guarded) -> dict[str, Any]:
     reason, detail = child.breach or (None, "")
     tail = child.tail.decode(errors="replace")
     return {"reason": reason, "detail": detail, "status": child.status, "stderr": tail}
+
+
+def _begin_request(child: Guarded) -> None:
+    """Start counting output anew: what lies in the pipes now, a pipe's capacity at most, may be the last request's."""
+    before = child.breach
+    for fd in list(child.open_fds):
+        _read_output(child, fd)
+    child.output_bytes, child.breach = 0, before
 
 
 def _read_output(child: Guarded, fd: int) -> bool:

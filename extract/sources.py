@@ -16,7 +16,7 @@ import torch
 from extract.failure import Reason, SubjectError
 from extract.model_ref import ModelRef
 
-_MODULES = {"timm": "extract.timm_source"}
+_MODULES = {"timm": "extract.timm_source", "transformers": "extract.transformers_source"}
 
 Weights = Literal["meta", "random"]
 
@@ -45,11 +45,16 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A module in eval mode with the record of its model; `make_inputs(seed)` draws arguments for its forward."""
+    """A module in eval mode with the record of its model; `make_inputs(seed)` draws arguments for its forward.
+
+    `learn` is told how a run failed and returns whether the next inputs will differ: a model's own check may say how
+    many placeholder tokens it wants.
+    """
 
     model: ModelRef
     module: torch.nn.Module
     make_inputs: Callable[[int], Inputs]
+    learn: Callable[[SubjectError], bool] | None = None
 
 
 class Source(Protocol):

@@ -139,6 +139,9 @@ def _spelling_of(func: Callable[..., Any]) -> tuple[str, bool]:
         suffix = "" if func.__name__ == "__get__" else ".__set__"
         return f"torch.Tensor.{descriptor.__name__}{suffix}", False  # pyright: ignore[reportOptionalMemberAccess]
     module, name = getattr(func, "__module__", None), getattr(func, "__name__", None)
+    name = str(name)
+    if func in (getattr(torch, name, None), getattr(torch.Tensor, name, None)) and hasattr(torch.ops.aten, name):
+        return f"torch.ops.aten.{name}", False  # a private function of torch that is an aten op (torch._weight_norm)
     raise UnknownCallable(f"{module}.{name} has no public torch-level name")
 
 

@@ -1,0 +1,275 @@
+"""Source `transformers`: every model type of the AutoModel mapping, from its default config, without weights.
+
+A model id is `transformers/<type>` for the base model and `transformers/<type>/<head>` for a task head. Configs that
+cannot run as published are repaired, and inputs made, by `extract.transformers_inputs` and its table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import transformers
+from transformers import AutoConfig
+from transformers.initialization import no_init_weights
+from transformers.models.auto import configuration_auto, modeling_auto
+
+from extract.failure import Reason, SubjectError, describe
+from extract.meta_build import build_on_meta
+from extract.model_ref import Domain, ModelRef
+from extract.random_weights import randomise_weights
+from extract.sources import Inputs, Preparation, Prepared, check_size
+from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, row_of
+
+SOURCE = "transformers"
+BASE = "base"
+_PREFIX = "transformers/"
+_LICENCE = re.compile(r"Licensed under the Apache License, Version 2\.0|SPDX-License-Identifier:\s*(\S+)|MIT License")
+_MODALITY_NAMED = re.compile(r"\b(image|video|audio|speech|multimodal)", re.IGNORECASE)
+_NUM_FEATURES = re.compile(r"tokens?\b.*\bfeatures?:? (\d+)", re.IGNORECASE)
+_MAX_PLACEHOLDERS = 20_000
+_SPECIAL_HEADS = {"seq2seq-lm": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"}
+_SUB_CONFIG_DEPTH = 3
+
+log = logging.getLogger(__name__)
+
+
+def heads() -> dict[str, dict[str, str]]:
+    """Return class name by model type for each head (`base`, `causal-lm`, ...), from the Auto classes' mappings."""
+    table = {BASE: _class_names(modeling_auto.MODEL_MAPPING_NAMES)}
+    special = {attribute: head for head, attribute in _SPECIAL_HEADS.items()}
+    for attribute in sorted(vars(modeling_auto)):
+        match = re.fullmatch(r"MODEL_FOR_(\w+)_MAPPING_NAMES", attribute)
+        if match:
+            head = special.get(attribute, match[1].lower().replace("_", "-"))
+            table[head] = _class_names(getattr(modeling_auto, attribute))
+    return table
+
+
+def list_models(chosen_heads: tuple[str, ...] = (BASE,)) -> list[ModelRef]:
+    """Return every (type, head) pair that transformers names, heads in the order given; builds none."""
+    table = heads()
+    return [_model_ref(kind, head, name) for head in chosen_heads for kind, name in table[head].items()]
+
+
+def prepare(model_id: str, preparation: Preparation) -> Prepared:
+    """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
+    model_type, head, class_name = _known(model_id)
+    row = row_of(f"{model_type}/{head}") if head != BASE else row_of(model_type)
+    try:
+        config = make_config(model_type, row)
+        module = _build(_model_class(class_name, row), config, preparation)
+        plan = InputPlan(config, module.forward, row, preparation.batch_size)
+        plan.counts.update(_learnt.get(model_id, {}))
+        plan.expressions()
+    except MemoryError as error:
+        raise SubjectError(model_id, Reason.OUT_OF_MEMORY, describe(error)) from error
+    except Exception as error:  # foreign code
+        raise SubjectError(model_id, Reason.BUILD_FAILED, describe(error)) from error
+    num_parameters = check_size(model_id, module, preparation.max_params)
+
+    def make_inputs(seed: int) -> Inputs:
+        device = "meta" if preparation.weights == "meta" else "cpu"
+        try:
+            return Inputs((), plan.make(seed, device))
+        except Exception as error:  # foreign config
+            raise SubjectError(model_id, Reason.INPUTS_FAILED, describe(error)) from error
+
+    model = replace(
+        _model_ref(model_type, head, class_name),
+        num_parameters=num_parameters,
+        config_sha256=_config_sha256(config, class_name, plan),
+        repairs=row.reason if row.config or row.init or row.config_class or row.model_class else None,
+        unused_reason=row.unused,
+        modalities=plan.modalities(),
+        num_guesses=0,
+    )
+    return Prepared(model, module, make_inputs, lambda failure: _learn(model_id, plan, failure))
+
+
+_learnt: dict[str, dict[str, int]] = {}
+
+
+def _learn(model_id: str, plan: InputPlan, failure: SubjectError) -> bool:
+    """Take the number of placeholders from the model's own check; tell whether that changed anything."""
+    match, named = _NUM_FEATURES.search(failure.detail), _MODALITY_NAMED.search(failure.detail)
+    if match is None:
+        return False
+    modality = named[1].lower().replace("speech", "audio").replace("multimodal", "image") if named else "image"
+    count = int(match[1])
+    if count > _MAX_PLACEHOLDERS:  # some checks count numbers and not rows
+        count //= plan.config.get_text_config().hidden_size
+    if plan.counts.get(modality) == count:
+        return False
+    plan.counts[modality] = count
+    _learnt[model_id] = dict(plan.counts)
+    return True
+
+
+def make_config(model_type: str, row: TypeRow) -> Any:
+    """Return a type's default config with the table's repairs, caches switched off throughout."""
+    init = {name: evaluate_config(None, text) for name, text in row.init.items()}
+    config = _find(row.config_class)(**init) if row.config_class else AutoConfig.for_model(model_type, **init)
+    for path, text in row.config.items():
+        owner_path, _, name = path.rpartition(".")
+        owner = config
+        for step in filter(None, owner_path.split(".")):
+            owner = owner[step] if isinstance(owner, dict) else getattr(owner, step)
+        value = evaluate_config(config, text)
+        if isinstance(owner, dict):
+            owner[name] = value
+        else:
+            setattr(owner, name, value)
+    for part in _parts(config, _SUB_CONFIG_DEPTH):
+        if getattr(part, "use_cache", False):
+            part.use_cache = False
+    return config
+
+
+def _parts(config: Any, depth: int) -> list[Any]:
+    found = [config]
+    if depth:
+        for value in list(vars(config).values()):
+            if isinstance(value, transformers.PreTrainedConfig):
+                found += _parts(value, depth - 1)
+    return found
+
+
+def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.Module:
+    def construct() -> torch.nn.Module:
+        return model_class._from_config(config, dtype=torch.float32)
+
+    if preparation.weights == "meta":
+        with no_init_weights():
+            module = build_on_meta(construct, keep_small=True)
+    else:
+        torch.manual_seed(preparation.seed)
+        module = construct().eval()
+        randomise_weights(module, preparation.seed)
+    try:
+        cast("Any", module).set_experts_implementation("batched_mm")
+    except (ValueError, AttributeError, KeyError) as error:
+        log.debug("%s keeps its experts' implementation: %s", model_class.__name__, error)
+    return module
+
+
+def _known(model_id: str) -> tuple[str, str, str]:
+    model_type, _, head = model_id.removeprefix(_PREFIX).partition("/")
+    table = heads()
+    head = head or BASE
+    if model_id.startswith(_PREFIX) and head in table and model_type in table[head]:
+        return model_type, head, table[head][model_type]
+    known = [kind for kind, names in table.items() if model_type in names]
+    hint = f"{model_type} has the heads {', '.join(known)}" if known else "no model type has that name"
+    raise SubjectError(model_id, Reason.UNKNOWN_MODEL, f"transformers {transformers.__version__}: {hint}")
+
+
+def _class_names(mapping: Mapping[str, Any]) -> dict[str, str]:
+    return {kind: names[0] if isinstance(names, list | tuple) else names for kind, names in mapping.items()}
+
+
+def _model_class(class_name: str, row: TypeRow) -> Any:
+    return _find(row.model_class or class_name)
+
+
+def _find(name: str) -> Any:
+    """Return a class of transformers by its name, or by module and name (`models.x.modeling_x:Class`)."""
+    module_name, _, attribute = name.rpartition(":")
+    module = importlib.import_module(f"transformers.{module_name}") if module_name else transformers
+    return getattr(module, attribute)
+
+
+def _model_ref(model_type: str, head: str, class_name: str) -> ModelRef:
+    return ModelRef(
+        model_id=f"{_PREFIX}{model_type}" if head == BASE else f"{_PREFIX}{model_type}/{head}",
+        source=SOURCE,
+        architecture=class_name,
+        family=configuration_auto.model_type_to_module_name(model_type),
+        domain=_domain(class_name, model_type),
+        licence=_licence(model_type),
+        gated=False,
+        head=head,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _source_text(model_type: str) -> str:
+    folder = Path(cast("str", transformers.__file__)).parent / "models"
+    module = configuration_auto.model_type_to_module_name(model_type)
+    paths = sorted((folder / module).glob("modeling_*.py"))
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+def _licence(model_type: str) -> str | None:
+    """Return what the header of the model's source file says, as an SPDX name; None where it says nothing."""
+    match = _LICENCE.search(_source_text(model_type)[:3000])
+    if match is None:
+        return None
+    return match[1] or ("apache-2.0" if "Apache" in match[0] else "mit")
+
+
+def _domain(class_name: str, model_type: str) -> Domain | None:
+    """Return the domain by what the class says it takes (`input_modalities`); None where it says nothing."""
+    modalities = _modalities(class_name, model_type)
+    if not modalities:
+        return None
+    seen = {"image" if modality == "video" else modality for modality in modalities}
+    if len(seen) > 1:
+        return "multimodal"
+    return cast("Domain", {"text": "nlp", "image": "cv", "audio": "audio"}.get(seen.pop(), "other"))
+
+
+_CLASS = re.compile(r"^class (\w+)\(([^)]*)\):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
+_DECLARED = re.compile(r"^    input_modalities\s*=\s*(.+)$", re.MULTILINE)
+
+
+def _modalities(class_name: str, model_type: str) -> tuple[str, ...]:
+    """Return `input_modalities` as the class or the nearest of its bases in the same file declares it; ("text",) is
+    what transformers declares for all others. Empty when the class is not in the file."""
+    classes = _classes(model_type)
+    name, seen = class_name, set[str]()
+    while name in classes and name not in seen:
+        seen.add(name)
+        bases, body = classes[name]
+        declared = _DECLARED.search(body)
+        if declared:
+            return tuple(re.findall(r"\w+", declared[1]))
+        name = next((base for base in bases if base in classes), "")
+    return ("text",) if seen else ()
+
+
+@lru_cache(maxsize=4096)
+def _classes(model_type: str) -> dict[str, tuple[list[str], str]]:
+    found = _CLASS.findall(_source_text(model_type))
+    return {name: (re.findall(r"\w+", bases), body) for name, bases, body in found}
+
+
+def _config_sha256(config: Any, class_name: str, plan: InputPlan) -> str:
+    """Hash what decides the graph (definitions.md section 1): config less names and labels, class, inputs."""
+    fields = _canonical(config.to_dict())
+    text = json.dumps([class_name, fields, plan.expressions()], sort_keys=True, default=str, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_IRRELEVANT = frozenset(
+    "_name_or_path name_or_path architectures transformers_version tokenizer_class prefix finetuning_task "
+    "task_specific_params bos_token_id eos_token_id sep_token_id id2label label2id problem_type".split()
+)
+
+
+def _canonical(fields: Any) -> Any:
+    if isinstance(fields, dict):
+        kept = {key: _canonical(value) for key, value in fields.items() if key not in _IRRELEVANT}
+        if "id2label" in fields:
+            kept["num_labels"] = len(fields["id2label"] or ())
+        return kept
+    return [_canonical(value) for value in fields] if isinstance(fields, list | tuple) else fields
