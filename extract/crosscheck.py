@@ -21,7 +21,8 @@ from extract.failure import Reason, SubjectError
 from extract.graph import Graph
 from extract.hashing import GraphHashes, hash_graph
 from extract.model_tracing import trace_prepared
-from extract.outputs import OutputCheck, RealModel
+from extract.outputs import compare_outputs
+from extract.real_model import RealModel
 from extract.sources import Preparation, prepare
 
 Conditions = Literal["eager", "eager_judged", "compiling"]
@@ -200,7 +201,7 @@ class _Check:
         return capture_parts(prepared.module, inputs.args, inputs.kwargs, subject=self._model_id)
 
     def _filled(self, row: Crosscheck, pair: _Pair, eager: Graph) -> Crosscheck:
-        output = self._real.compare(eager, pair.ours, pair.parts) if pair.parts else OutputCheck()
+        output = compare_outputs(self._real, eager, pair.ours, pair.parts)
         return replace(
             row,
             equal_graph=pair.equal_graph,

@@ -33,7 +33,7 @@ def explain_difference(ours: Graph, parts: Sequence[Part]) -> tuple[Cause, str]:
         return "graph_break", f"{len(parts)} parts; {reasons[0] if reasons else 'functions compiled apart'}"
     theirs = parts[0].graph
     detail = differing_lines(ours, theirs)
-    if [_content(node) for node in ours.nodes] == [_content(node) for node in theirs.nodes]:
+    if _contents(ours) == _contents(theirs):
         return "different_spelling", detail
     if graph_lines(_without_effects(ours)) == graph_lines(_without_effects(theirs)):
         return "dead_code", detail
@@ -55,11 +55,18 @@ def differing_lines(ours: Graph, theirs: Graph) -> str:
     return "; ".join([*told, f"line {first}: - {mine[first][:160]} + {others[first][:160]}"])
 
 
-def _content(node: Node) -> tuple[bool, list[str], list[str]]:
-    """What a call is about whatever its spelling: whether it mutates, the ops it reads, its literals, in no order."""
-    literals = [repr(value) for _, value in bind(node)[1] if not list(iter_refs(value))]
-    operands = sorted(str(ref) if isinstance(ref, OpRef) else "tensor" for ref in node.refs())
-    return bool(mutated_operands(node)), operands, sorted(literals)
+def _contents(graph: Graph) -> list[tuple[bool, list[str], list[str]]]:
+    """What each call is about whatever its spelling: whether it mutates, what it reads, its literals, in no order."""
+    numbers: dict[TensorRef, int] = {}
+    contents: list[tuple[bool, list[str], list[str]]] = []
+    for node in graph.nodes:
+        operands = [
+            f"tensor {numbers.setdefault(ref, len(numbers))}" if isinstance(ref, TensorRef) else str(ref)
+            for ref in node.refs()
+        ]
+        literals = [repr(value) for _, value in bind(node)[1] if not list(iter_refs(value))]
+        contents.append((bool(mutated_operands(node)), sorted(operands), sorted(literals)))
+    return contents
 
 
 def _without_effects(graph: Graph) -> Graph:

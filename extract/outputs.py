@@ -1,6 +1,6 @@
 """Graphs replayed on a model's own weights, against each other and against the model itself.
 
-The model is run several times; its buffers are put back before each run, random state is seeded alike.
+Each run finds the model as it was at first (`extract.real_model`).
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import torch
 
 from extract.dynamo_tracer import Part
+from extract.failure import describe
 from extract.graph import Graph, TensorMeta
+from extract.real_model import RealModel
 from extract.replay import replay
-from extract.sources import Prepared
 from extract.tensor_identity import attribute_tensors
 from extract.tracer import flatten_tensors, named_arguments
 
@@ -30,58 +31,20 @@ class OutputCheck:
     equal_eager: bool | None = None
 
 
-class RealModel:
-    """A model with weights, to be run again and again as if for the first time."""
-
-    def __init__(self, prepared: Prepared, seed: int) -> None:
-        self._prepared = prepared
-        self._seed = seed
-        self._buffers = {name: buffer.clone() for name, buffer in prepared.module.named_buffers()}
-
-    def pristine(self) -> Prepared:
-        """Return the model with its buffers as they were at first."""
-        torch.manual_seed(self._seed)
-        with torch.no_grad():
-            for name, buffer in self._prepared.module.named_buffers():
-                kept = self._buffers.get(name)
-                if kept is not None and kept.shape == buffer.shape:
-                    buffer.copy_(kept)
-        return self._prepared
-
-    def compare(self, stored: Graph, ours: Graph, parts: Sequence[Part]) -> OutputCheck:
-        """Replay the stored graph, ours under the conditions of the comparison, and Dynamo's where it is one."""
-        try:
-            expected = self._run_module()
-            from_stored = self._replay(stored, {})
-            equal_eager = largest_difference(expected, from_stored) == 0.0
-            if len(parts) != 1:
-                return OutputCheck(equal_eager=equal_eager)
-            mine = from_stored if ours is stored else self._replay(ours, {})
-            theirs = self._replay(parts[0].graph, parts[0].operands)
-        except Exception as error:  # foreign code
-            log.info("%s: outputs not compared: %s", self._prepared.model.model_id, error)
-            return OutputCheck()
-        difference = largest_difference(mine, theirs)
-        return OutputCheck(difference == 0.0, difference, equal_eager)
-
-    def _run_module(self) -> tuple[torch.Tensor, ...]:
-        prepared = self.pristine()
-        inputs = prepared.make_inputs(self._seed)
-        with torch.no_grad():
-            return tuple(flatten_tensors(prepared.module(*inputs.args, **inputs.kwargs)))
-
-    def _replay(self, graph: Graph, known: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        prepared = self.pristine()
-        inputs = prepared.make_inputs(self._seed)
-        module = prepared.module
-        given = dict(named_arguments(module, inputs.args, dict(inputs.kwargs)))
-        held = {
-            **dict(attribute_tensors(module)),
-            **dict(module.named_parameters(remove_duplicate=False)),
-            **dict(module.named_buffers(remove_duplicate=False)),
-        }
-        operands = [_operand(meta, given, held, known) for meta in graph.tensors]
-        return replay(graph, operands)
+def compare_outputs(model: RealModel, stored: Graph, ours: Graph, parts: Sequence[Part]) -> OutputCheck:
+    """Replay the stored graph, ours under the conditions of a comparison, and Dynamo's where it is one graph."""
+    try:
+        expected = _run_module(model)
+        from_stored = _replay(model, stored, {})
+        equal_eager = largest_difference(expected, from_stored) == 0.0
+        if len(parts) != 1:
+            return OutputCheck(equal_eager=equal_eager)
+        mine = from_stored if ours is stored else _replay(model, ours, {})
+        difference = largest_difference(mine, _replay(model, parts[0].graph, parts[0].operands))
+    except Exception as error:  # foreign code
+        log.info("outputs not compared: %s", describe(error))
+        return OutputCheck()
+    return OutputCheck(difference == 0.0, difference, equal_eager)
 
 
 def largest_difference(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> float:
@@ -92,6 +55,26 @@ def largest_difference(some: Sequence[torch.Tensor], others: Sequence[torch.Tens
     if len(some) != len(others):
         return float("inf")
     return max((_difference(one, other) for one, other in zip(some, others, strict=True)), default=0.0)
+
+
+def _run_module(model: RealModel) -> tuple[torch.Tensor, ...]:
+    prepared = model.pristine()
+    inputs = prepared.make_inputs(model.seed)
+    with torch.no_grad():
+        return tuple(flatten_tensors(prepared.module(*inputs.args, **inputs.kwargs)))
+
+
+def _replay(model: RealModel, graph: Graph, known: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    prepared = model.pristine()
+    inputs = prepared.make_inputs(model.seed)
+    module = prepared.module
+    given = dict(named_arguments(module, inputs.args, dict(inputs.kwargs)))
+    held = {
+        **dict(attribute_tensors(module)),
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers(remove_duplicate=False)),
+    }
+    return replay(graph, [_operand(meta, given, held, known) for meta in graph.tensors])
 
 
 def _difference(one: torch.Tensor, other: torch.Tensor) -> float:

@@ -151,6 +151,7 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
     if preparation.weights == "meta":
         with no_init_weights():
             module = build_on_meta(construct, keep_small=True)
+        cast("Any", module).tie_weights()  # no_init_weights leaves that out, too
     else:
         torch.manual_seed(preparation.seed)
         module = construct().eval()

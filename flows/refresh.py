@@ -23,7 +23,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.progress import REPORTER, Reporter
-from flows.refresh_plan import choose_models, considered_models, models_to_trace, shards_of
+from flows.refresh_plan import check_tracer, choose_models, considered_models, models_to_trace, shards_of
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
 from storage.corpus import Corpus
 from storage.errors import CorpusError
@@ -62,6 +62,7 @@ class RefreshConfig:
     import_modules: tuple[str, ...]
     model_seconds: float
     retry_failed: bool = False
+    tracer: str = "function"
     level: str = "fake"
     trace_step_version: int = TRACE_STEP_VERSION
 
@@ -78,13 +79,15 @@ def refresh(
     import_modules: Sequence[str] = (),
     model_seconds: float = Limits().seconds,
     retry_failed: bool = False,
+    tracer: str = "function",
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
     `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
     `import_modules` are imported in each child first and may register further models, `model_seconds` bounds the trace
-    and the validation of each model, `retry_failed` tries again what failed before. Raises UsageError before
-    anything is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
+    and the validation of each model, `retry_failed` tries again what failed before, `tracer` is `function` or
+    `dynamo`. Raises UsageError before anything is written, TooManyFailures at the end when more than
+    `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -97,7 +100,9 @@ def refresh(
         tuple(import_modules),
         model_seconds,
         retry_failed,
+        tracer,
     )
+    check_tracer(tracer)
     choice = choose_models(source, Path(models_file) if models_file else None, limit)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
@@ -122,7 +127,7 @@ def trace_and_commit(
     """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
     missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed)
     reporter.begin(len(missing))
-    shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level)
+    shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level, config.tracer)
     recorded = asdict(config)
     pending: deque[PrefectFuture[ShardReport]] = deque()
     outcomes: list[ModelOutcome] = []

@@ -13,6 +13,7 @@ from storage.corpus import Corpus
 from storage.errors import UsageError
 
 SOURCES = ("starter", "timm")
+TRACERS = ("function", "dynamo")
 STARTER_LIST = Path(__file__).resolve().parents[1] / "data" / "models" / "starter.txt"
 _DEFAULT_SOURCE = "timm"
 _NUM_PARAMETERS = re.compile(r"(\d+) parameters")
@@ -36,6 +37,12 @@ def choose_models(source: str, models_file: Path | None, limit: int | None) -> M
     if source == "starter":
         return ModelChoice(_DEFAULT_SOURCE, read_model_list(STARTER_LIST), limit)
     return ModelChoice(source, None, limit)
+
+
+def check_tracer(tracer: str) -> None:
+    """Refuse a tracer that there is not; raises UsageError."""
+    if tracer not in TRACERS:
+        raise UsageError(f"unknown tracer {tracer!r}", f"choose one of {', '.join(TRACERS)}")
 
 
 def read_model_list(path: Path) -> tuple[str, ...]:
