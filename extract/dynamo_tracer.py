@@ -178,7 +178,7 @@ def _break_reason(module: fx.GraphModule) -> str | None:
     reason: Any = getattr(module, "compile_subgraph_reason", None)
     if reason is None or not reason.graph_break:
         return None
-    said = " ".join(line.strip() for line in str(reason.reason).splitlines()[:2])
+    said = str(reason.reason).strip().partition("\n")[0]
     return f"{said} at {place_of_summary(reason.user_stack[-1])}" if reason.user_stack else said
 
 
