@@ -37,6 +37,22 @@ def _break(logits: torch.Tensor) -> torch.Tensor:
     return logits * 2
 
 
+def _twice(logits: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        logits = _double(logits)
+        torch._dynamo.graph_break()
+        logits = _again(logits)
+    return logits
+
+
+def _double(logits: torch.Tensor) -> torch.Tensor:
+    return logits * 2
+
+
+def _again(logits: torch.Tensor) -> torch.Tensor:
+    return logits * 2
+
+
 def _hang(logits: torch.Tensor) -> torch.Tensor:
     time.sleep(3600)
     return logits
@@ -50,6 +66,7 @@ BODIES: dict[str, Body] = {
     "odd_value": _branch_on_value,
     "odd_compiling": _branch_on_compiling,
     "odd_break": _break,
+    "odd_twice": _twice,
     "odd_hang": _hang,
     "odd_agree": _agree,
 }
