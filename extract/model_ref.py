@@ -15,8 +15,9 @@ class ModelRef:
     """One model by its id (`timm/resnet18`: source, slash, the source's own name); None where the source is silent.
 
     The last fields say how true the trace is: the task `head`; why the default config had to be repaired; which
-    modalities the forward takes; which data inputs the traced program really uses; how many values the tracer guessed
-    (ours never does); the share of the parameters (tensors, tied ones once) that the program uses, and why not all.
+    modalities the forward takes, and which of them the program uses; which data inputs the program uses; how many
+    values the tracer guessed (ours never does); the share of the parameters (tensors, tied ones once) that the program
+    uses, and why not all.
     """
 
     model_id: str
@@ -34,6 +35,7 @@ class ModelRef:
     head: str | None = None
     repairs: str | None = None
     modalities: tuple[str, ...] | None = None
+    modalities_received: tuple[str, ...] | None = None
     inputs: tuple[str, ...] | None = None
     num_guesses: int | None = None
     parameters_used_frac: float | None = None

@@ -7,8 +7,9 @@ do not follow autocast. One whose program depends on values of its input runs on
 from __future__ import annotations
 
 import logging
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -138,9 +139,13 @@ def describe_use(prepared: Prepared, graphs: Sequence[Graph]) -> ModelRef:
     tensors = [meta for graph in graphs[:1] for meta in _used_tensors(graph)]
     parameters = {meta.original_name for graph in graphs for meta in _used_tensors(graph) if meta.kind == "parameter"}
     num_parameters = sum(1 for _ in prepared.module.parameters())
+    inputs = tuple(meta.original_name for meta in tensors if meta.kind == "input")
+    received = {modality for name, modality in prepared.modality_of.items() if _is_among(name, inputs)}
     return replace(
         prepared.model,
-        inputs=tuple(meta.original_name for meta in tensors if meta.kind == "input"),
+        inputs=inputs,
+        num_guesses=0,  # by construction: a value that cannot be known ends the trace
+        modalities_received=tuple(sorted(received)),
         parameters_used_frac=len(parameters) / num_parameters if num_parameters else None,
     )
 
@@ -148,6 +153,11 @@ def describe_use(prepared: Prepared, graphs: Sequence[Graph]) -> ModelRef:
 def _used_tensors(graph: Graph) -> list[TensorMeta]:
     used = {ref for node in graph.nodes for ref in node.refs()} | set(graph.outputs)
     return [meta for index, meta in enumerate(graph.tensors) if TensorRef(index) in used]
+
+
+def _is_among(argument: str, inputs: Iterable[str]) -> bool:
+    """Tell whether a tensor came in this argument, directly or as an element of a list (`pixel_values_0`)."""
+    return any(name == argument or re.fullmatch(rf"{argument}_\d+", name) for name in inputs)
 
 
 def to_fake(module: torch.nn.Module, fake_mode: FakeTensorMode) -> None:

@@ -15,6 +15,7 @@ import torch
 
 from extract.failure import Reason, SubjectError
 from extract.model_ref import ModelRef
+from extract.transformers_heads import BASE_HEAD
 
 _MODULES = {"timm": "extract.timm_source", "transformers": "extract.transformers_source"}
 
@@ -47,6 +48,7 @@ class Inputs:
 class Prepared:
     """A module in eval mode with the record of its model; `make_inputs(seed)` draws arguments for its forward.
 
+    `modality_of` says which arguments carry a modality (text, image, ...), by name.
     `learn` is told how a run failed and returns whether the next inputs will differ: a model's own check may say how
     many placeholder tokens it wants.
     """
@@ -54,14 +56,15 @@ class Prepared:
     model: ModelRef
     module: torch.nn.Module
     make_inputs: Callable[[int], Inputs]
+    modality_of: Mapping[str, str]
     learn: Callable[[SubjectError], bool] | None = None
 
 
 class Source(Protocol):
     """What a source module offers."""
 
-    def list_models(self) -> list[ModelRef]:
-        """Return every model that the source names, in its order; builds none."""
+    def list_models(self, heads: tuple[str, ...]) -> list[ModelRef]:
+        """Return every model that the source names with these task heads, in its order; builds none."""
         ...
 
     def prepare(self, model_id: str, preparation: Preparation) -> Prepared:
@@ -69,11 +72,14 @@ class Source(Protocol):
         ...
 
 
-def list_models(source: str) -> list[ModelRef]:
-    """Return every model that a source names, in its order; raises ValueError for an unknown source."""
+def list_models(source: str, heads: tuple[str, ...] = (BASE_HEAD,)) -> list[ModelRef]:
+    """Return every model that a source names, in its order; raises ValueError for an unknown source or head.
+
+    A source without task heads names the same models whatever `heads` says; `ALL_HEADS` among them means every head.
+    """
     if source not in _MODULES:
         raise ValueError(f"source {source!r} is none of: {', '.join(_MODULES)}")
-    return _source(source).list_models()
+    return _source(source).list_models(heads)
 
 
 def prepare(model_id: str, preparation: Preparation | None = None) -> Prepared:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import inspect
 import json
 from dataclasses import replace
 from functools import lru_cache
@@ -26,8 +27,11 @@ SOURCE = "timm"
 _PREFIX = "timm/"
 
 
-def list_models() -> list[ModelRef]:
-    """Return every model that timm names, sorted by name; builds none, so `num_parameters` is null."""
+def list_models(heads: tuple[str, ...] = ()) -> list[ModelRef]:
+    """Return every model that timm names, sorted by name; builds none, so `num_parameters` is null.
+
+    `heads` is not asked for: each model has the head that timm gives it.
+    """
     return [_model_ref(name) for name in _names()]
 
 
@@ -43,7 +47,9 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
             return Inputs((torch.empty(shape, device="meta"),), {})
         return Inputs((torch.randn(shape, generator=torch.Generator().manual_seed(seed)),), {})
 
-    return Prepared(replace(_model_ref(name), num_parameters=num_parameters), module, make_inputs)
+    image_argument = next(iter(inspect.signature(module.forward).parameters))
+    model = replace(_model_ref(name), num_parameters=num_parameters)
+    return Prepared(model, module, make_inputs, {image_argument: "image"})
 
 
 @lru_cache(maxsize=1)
@@ -94,6 +100,7 @@ def _model_ref(name: str) -> ModelRef:
         domain="cv",
         licence=cfg.get("license"),
         gated=False,
+        modalities=("image",),
     )
 
 

@@ -28,43 +28,42 @@ from extract.meta_build import build_on_meta
 from extract.model_ref import Domain, ModelRef
 from extract.random_weights import randomise_weights
 from extract.sources import Inputs, Preparation, Prepared, check_size
-from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, row_of
+from extract.transformers_heads import ALL_HEADS, BASE_HEAD, head_mappings
+from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, load_rules, row_of
 
 SOURCE = "transformers"
-BASE = "base"
 _PREFIX = "transformers/"
 _LICENCE = re.compile(r"Licensed under the Apache License, Version 2\.0|SPDX-License-Identifier:\s*(\S+)|MIT License")
 _MODALITY_NAMED = re.compile(r"\b(image|video|audio|speech|multimodal)", re.IGNORECASE)
 _NUM_FEATURES = re.compile(r"tokens?\b.*\bfeatures?:? (\d+)", re.IGNORECASE)
 _MAX_PLACEHOLDERS = 20_000
-_SPECIAL_HEADS = {"seq2seq-lm": "MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES"}
 _SUB_CONFIG_DEPTH = 3
 
 log = logging.getLogger(__name__)
 
 
-def heads() -> dict[str, dict[str, str]]:
-    """Return class name by model type for each head (`base`, `causal-lm`, ...), from the Auto classes' mappings."""
-    table = {BASE: _class_names(modeling_auto.MODEL_MAPPING_NAMES)}
-    special = {attribute: head for head, attribute in _SPECIAL_HEADS.items()}
-    for attribute in sorted(vars(modeling_auto)):
-        match = re.fullmatch(r"MODEL_FOR_(\w+)_MAPPING_NAMES", attribute)
-        if match:
-            head = special.get(attribute, match[1].lower().replace("_", "-"))
-            table[head] = _class_names(getattr(modeling_auto, attribute))
-    return table
+@lru_cache(maxsize=1)
+def head_classes() -> dict[str, dict[str, str]]:
+    """Return class name by model type for each head, from the Auto classes' mappings."""
+    return {head: _class_names(getattr(modeling_auto, mapping)) for head, mapping in head_mappings().items()}
 
 
-def list_models(chosen_heads: tuple[str, ...] = (BASE,)) -> list[ModelRef]:
-    """Return every (type, head) pair that transformers names, heads in the order given; builds none."""
-    table = heads()
-    return [_model_ref(kind, head, name) for head in chosen_heads for kind, name in table[head].items()]
+def list_models(heads: tuple[str, ...] = (BASE_HEAD,)) -> list[ModelRef]:
+    """Return every (type, head) pair that transformers names, heads in the order given; builds none.
+
+    Raises ValueError for a head that transformers lacks.
+    """
+    table = head_classes()
+    chosen = list(table) if ALL_HEADS in heads else list(heads)
+    if unknown := [head for head in chosen if head not in table]:
+        raise ValueError(f"head {unknown[0]!r} is none of: {', '.join(table)}")
+    return [_model_ref(kind, head, name) for head in chosen for kind, name in table[head].items()]
 
 
 def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
     model_type, head, class_name = _known(model_id)
-    row = row_of(f"{model_type}/{head}") if head != BASE else row_of(model_type)
+    row = row_of(f"{model_type}/{head}") if head != BASE_HEAD else row_of(model_type)
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
@@ -91,9 +90,8 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
         repairs=row.reason if row.config or row.init or row.config_class or row.model_class else None,
         unused_reason=row.unused,
         modalities=plan.modalities(),
-        num_guesses=0,
     )
-    return Prepared(model, module, make_inputs, lambda failure: _learn(model_id, plan, failure))
+    return Prepared(model, module, make_inputs, load_rules().carriers, lambda failure: _learn(model_id, plan, failure))
 
 
 _learnt: dict[str, dict[str, int]] = {}
@@ -165,8 +163,8 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
 
 def _known(model_id: str) -> tuple[str, str, str]:
     model_type, _, head = model_id.removeprefix(_PREFIX).partition("/")
-    table = heads()
-    head = head or BASE
+    table = head_classes()
+    head = head or BASE_HEAD
     if model_id.startswith(_PREFIX) and head in table and model_type in table[head]:
         return model_type, head, table[head][model_type]
     known = [kind for kind, names in table.items() if model_type in names]
@@ -191,7 +189,7 @@ def _find(name: str) -> Any:
 
 def _model_ref(model_type: str, head: str, class_name: str) -> ModelRef:
     return ModelRef(
-        model_id=f"{_PREFIX}{model_type}" if head == BASE else f"{_PREFIX}{model_type}/{head}",
+        model_id=f"{_PREFIX}{model_type}" if head == BASE_HEAD else f"{_PREFIX}{model_type}/{head}",
         source=SOURCE,
         architecture=class_name,
         family=configuration_auto.model_type_to_module_name(model_type),

@@ -18,7 +18,10 @@ _DETAIL_CHARS = 200
 
 def crosscheck(
     models: Annotated[Path | None, typer.Option(help="Text file of model ids, one a line, # for comments.")] = None,
-    source: Annotated[str, typer.Option(help="Where models come from, without --models.")] = "starter",
+    source: Annotated[
+        str, typer.Option(help="Where models come from: starter, timm, transformers; several comma-separated.")
+    ] = "starter",
+    heads: Annotated[str, typer.Option(help="Heads of transformers' models, comma-separated.")] = "base",
     limit: Annotated[int | None, typer.Option(help="Only the first N models.", min=1)] = None,
     max_params: Annotated[int, typer.Option(help="Leave out models of more parameters.", min=0)] = 400_000_000,
     model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 300.0,
@@ -38,15 +41,16 @@ def crosscheck(
 
     from flows.progress import reporter_for
     from flows.refresh_plan import choose_models
-    from tasks.crosscheck import CrosscheckRun, compare_models
+    from tasks.crosscheck import CrosscheckRun, WantedModels, compare_models
 
-    choice = choose_models(source, models, limit)
+    choice = choose_models(source, models, limit, heads)
+    wanted = WantedModels(choice.sources, choice.heads, choice.names, choice.limit)
     _check_out(out)
     opened = _open_corpus(corpus)
     reporter = reporter_for(Console(stderr=True))
     try:
         run = CrosscheckRun(max_params, model_seconds, tuple(import_modules or ()))
-        rows = compare_models(choice.source, choice.names, choice.limit, run, reporter)
+        rows = compare_models(wanted, run, reporter)
     finally:
         reporter.close()
     if out is not None:

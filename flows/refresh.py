@@ -23,7 +23,14 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.progress import REPORTER, Reporter
-from flows.refresh_plan import check_tracer, choose_models, considered_models, models_to_trace, shards_of
+from flows.refresh_plan import (
+    ModelChoice,
+    check_tracer,
+    choose_models,
+    considered_models,
+    models_to_trace,
+    shards_of,
+)
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
 from storage.corpus import Corpus
 from storage.errors import CorpusError
@@ -62,6 +69,7 @@ class RefreshConfig:
     import_modules: tuple[str, ...]
     model_seconds: float
     retry_failed: bool = False
+    heads: str = "base"
     tracer: str = "function"
     level: str = "fake"
     trace_step_version: int = TRACE_STEP_VERSION
@@ -79,15 +87,16 @@ def refresh(
     import_modules: Sequence[str] = (),
     model_seconds: float = Limits().seconds,
     retry_failed: bool = False,
+    heads: str = "base",
     tracer: str = "function",
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
     `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
     `import_modules` are imported in each child first and may register further models, `model_seconds` bounds the trace
-    and the validation of each model, `retry_failed` tries again what failed before, `tracer` is `function` or
-    `dynamo`. Raises UsageError before anything is written, TooManyFailures at the end when more than
-    `max_failed_frac` of the models stand failed.
+    and the validation of each model, `retry_failed` tries again what failed before; `source` and `heads` may name
+    several, comma-separated; `tracer` is `function` or `dynamo`. Raises UsageError before anything is written,
+    TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -100,17 +109,17 @@ def refresh(
         tuple(import_modules),
         model_seconds,
         retry_failed,
+        heads,
         tracer,
     )
     check_tracer(tracer)
-    choice = choose_models(source, Path(models_file) if models_file else None, limit)
+    choice = choose_models(source, Path(models_file) if models_file else None, limit, heads)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
         pool = SandboxPool(config.workers, config.import_modules, Limits(seconds=model_seconds))
         session = TraceSession(opened, pool, lambda outcome: _advance(reporter, outcome))
         try:
-            reporter.stage(f"naming the models of {choice.source}")
-            models = considered_models(choice, discover_models(session, choice.source))
+            models = considered_models(choice, _named_models(session, choice, reporter))
             outcomes = trace_and_commit(session, models, config, reporter)
         except (StartFailed, ChildFailed) as error:
             raise CorpusError(
@@ -119,6 +128,14 @@ def refresh(
         finally:
             pool.close()
         return finish(opened, models, outcomes, config, reporter, started)
+
+
+def _named_models(session: TraceSession, choice: ModelChoice, reporter: Reporter) -> list[ModelRef]:
+    named: list[ModelRef] = []
+    for source in choice.sources:
+        reporter.stage(f"naming the models of {source}")
+        named += discover_models(session, source, choice.heads)
+    return named
 
 
 def trace_and_commit(

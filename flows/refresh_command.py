@@ -25,8 +25,13 @@ TERMINATED_CODE = 143
 def refresh(
     corpus: Annotated[Path, typer.Option(help="Folder of the corpus; made when missing.")] = Path("data/corpus"),
     source: Annotated[
-        str, typer.Option(help="Where models come from: starter (a short list) or timm (all).")
+        str,
+        typer.Option(help="Where models come from: starter (a short list), timm, transformers; several by comma."),
     ] = "starter",
+    heads: Annotated[
+        str,
+        typer.Option(help="Task heads of transformers models, by comma: base, causal-lm, masked-lm, ...; or all."),
+    ] = "base",
     models: Annotated[Path | None, typer.Option(help="Text file of model ids, one a line, # for comments.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N models.", min=1)] = None,
     workers: Annotated[int | None, typer.Option(help="Tracing children; default one per CPU.", min=1)] = None,
@@ -47,11 +52,12 @@ def refresh(
     """Trace models into the corpus; run it again to go on where it stopped.
 
     Example: passnet refresh --source timm --limit 100 --corpus data/corpus
+    Example: passnet refresh --source transformers --heads base,causal-lm --workers 2
     """
     reporter = reporter_for(Console(stderr=True))
     _stop_on_signals()
     try:
-        _check(corpus, source, models, limit, tracer)
+        _check(corpus, source, models, limit, heads, tracer)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -64,6 +70,7 @@ def refresh(
             import_modules=import_modules or [],
             model_seconds=model_seconds,
             retry_failed=retry_failed,
+            heads=heads,
             tracer=tracer,
         )
     except KeyboardInterrupt as interrupt:
@@ -75,13 +82,13 @@ def refresh(
     _show(summary)
 
 
-def _check(corpus: Path, source: str, models: Path | None, limit: int | None, tracer: str) -> None:
+def _check(corpus: Path, source: str, models: Path | None, limit: int | None, heads: str, tracer: str) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.refresh_plan import check_tracer, choose_models
     from storage.corpus import Corpus
 
     check_tracer(tracer)
-    choose_models(source, models, limit)
+    choose_models(source, models, limit, heads)
     Corpus.create(corpus).close()
 
 

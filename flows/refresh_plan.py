@@ -9,10 +9,12 @@ from pathlib import Path
 
 from extract.failure import Reason
 from extract.model_ref import ModelRef
+from extract.transformers_heads import ALL_HEADS, BASE_HEAD, head_mappings
 from storage.corpus import Corpus
 from storage.errors import UsageError
 
-SOURCES = ("starter", "timm")
+SOURCES = ("timm", "transformers")
+STARTER = "starter"
 TRACERS = ("function", "dynamo")
 STARTER_LIST = Path(__file__).resolve().parents[1] / "data" / "models" / "starter.txt"
 _DEFAULT_SOURCE = "timm"
@@ -21,22 +23,48 @@ _NUM_PARAMETERS = re.compile(r"(\d+) parameters")
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """What the user asked for: `names` are model ids in order, null for every model of the source."""
+    """What the user asked for: `names` are model ids in order, null for every model of the sources with these heads."""
 
-    source: str
+    sources: tuple[str, ...]
     names: tuple[str, ...] | None
     limit: int | None = None
+    heads: tuple[str, ...] = (BASE_HEAD,)
 
 
-def choose_models(source: str, models_file: Path | None, limit: int | None) -> ModelChoice:
-    """Read what the user asked for; raises UsageError for an unknown source and an unusable list, before any write."""
-    if source not in SOURCES:
-        raise UsageError(f"unknown source {source!r}", f"choose one of {', '.join(SOURCES)}")
-    if models_file is not None:
-        return ModelChoice(_DEFAULT_SOURCE, read_model_list(models_file), limit)
-    if source == "starter":
-        return ModelChoice(_DEFAULT_SOURCE, read_model_list(STARTER_LIST), limit)
-    return ModelChoice(source, None, limit)
+def choose_models(source: str, models_file: Path | None, limit: int | None, heads: str = BASE_HEAD) -> ModelChoice:
+    """Read what the user asked for, before any write.
+
+    `source` and `heads` may be several names, comma-separated. Raises UsageError for an unknown source or head and an
+    unusable list.
+    """
+    sources = _names_of(source, "--source", "timm,transformers")
+    for name in sources:
+        if name not in (STARTER, *SOURCES):
+            raise UsageError(f"unknown source {name!r}", f"choose one of {', '.join((STARTER, *SOURCES))}")
+    chosen_heads = _names_of(heads, "--heads", "base,causal-lm")
+    for name in chosen_heads:
+        if name not in (ALL_HEADS, *head_mappings()):
+            raise UsageError(f"unknown head {name!r}", f"choose among {ALL_HEADS}, {', '.join(head_mappings())}")
+    if STARTER in sources and len(sources) > 1:
+        raise UsageError("source 'starter' is a list of its own", "name it alone, or leave it out")
+    if models_file is None and sources != (STARTER,):
+        return ModelChoice(sources, None, limit, chosen_heads)
+    names = read_model_list(models_file or STARTER_LIST)
+    named = dict.fromkeys(name.partition("/")[0] for name in names)
+    has_heads = any(name.count("/") > 1 for name in names)
+    return ModelChoice(
+        tuple(name for name in named if name in SOURCES) or (_DEFAULT_SOURCE,),
+        names,
+        limit,
+        (ALL_HEADS,) if has_heads else (BASE_HEAD,),
+    )
+
+
+def _names_of(text: str, option: str, example: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UsageError(f"{option} {text!r} names nothing", f"write for example {option} {example}")
+    return names
 
 
 def check_tracer(tracer: str) -> None:

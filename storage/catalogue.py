@@ -21,7 +21,7 @@ from storage.filesystem import TEMPORARY_PREFIX, make_folder, publish, remove
 from storage.lease import RUNS_FOLDER
 from storage.manifest import Manifest, Shard
 from storage.queries import VIEWS, query_text, tables_of
-from storage.schemas import SCHEMAS, TABLE_DESCRIPTIONS, describe
+from storage.schemas import SCHEMA_VERSION, SCHEMAS, TABLE_DESCRIPTIONS, describe
 
 FILE_NAME: Final = "corpus.duckdb"
 _BESIDE: Final = "coalesce(getvariable('corpus'), parse_dirpath(current_setting('temp_directory'))) || '/' || "
@@ -92,16 +92,22 @@ def _write_views(path: Path, root: Path, manifest: Manifest) -> None:
 
 def _view(table: str, shards: tuple[Shard, ...], prefix: str | None) -> str:
     if not shards:
-        columns = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in SCHEMAS[table])
-        return f"CREATE VIEW {table} AS SELECT {columns} WHERE false"
+        return f"CREATE VIEW {table} AS {_no_rows(table)}"
     if prefix is None:
         files = f"list_transform([{', '.join(_quote(shard.path) for shard in shards)}], lambda path: {_BESIDE}path)"
     else:
         files = f"[{', '.join(_quote(prefix + shard.path) for shard in shards)}]"
-    by_name = "true" if len({shard.schema_version for shard in shards}) > 1 else "false"
     columns = ", ".join(f'"{field.name}"' for field in SCHEMAS[table])
-    source = f"read_parquet({files}, hive_partitioning = false, union_by_name = {by_name})"
-    return f"CREATE VIEW {table} AS SELECT {columns} FROM {source}"
+    if all(shard.schema_version == SCHEMA_VERSION for shard in shards):
+        return f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet({files}, hive_partitioning = false)"
+    source = f"SELECT * FROM read_parquet({files}, hive_partitioning = false, union_by_name = true)"
+    return f"CREATE VIEW {table} AS SELECT {columns} FROM ({_no_rows(table)} UNION ALL BY NAME {source})"
+
+
+def _no_rows(table: str) -> str:
+    """Name every column of a table, for shards that were written before some of them were added."""
+    columns = ", ".join(f'CAST(NULL AS {duckdb_type(field.type)}) AS "{field.name}"' for field in SCHEMAS[table])
+    return f"SELECT {columns} WHERE false"
 
 
 def _quote(text: str) -> str:

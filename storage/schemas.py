@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
@@ -80,6 +80,22 @@ _MODELS = pa.schema(
         _column("gated", pa.bool_(), "Whether the source asks for permission; null if unknown."),
         _column("num_parameters", pa.int64(), "Parameters, tied ones once; null where the model was never built."),
         _column("traced_from", pa.string(), "Model whose trace stands for this one; null when traced itself."),
+        _column("head", pa.string(), "Task head: base, causal-lm, ...; null where the source has no heads."),
+        _column("repairs", pa.string(), "Why the default config had to be repaired; null where it runs as published."),
+        _column("modalities", pa.list_(pa.string()), "Modalities that the forward takes; null if unknown."),
+        _column(
+            "modalities_received",
+            pa.list_(pa.string()),
+            "Those of them that the traced program uses; null where not traced.",
+        ),
+        _column("inputs", pa.list_(pa.string()), "Data inputs that the traced program uses; null where not traced."),
+        _column("num_guesses", pa.int32(), "Data-dependent values that the tracer guessed; null where not traced."),
+        _column(
+            "parameters_used_frac",
+            pa.float64(),
+            "Share of the parameters (tensors, tied ones once) that the program uses; null where not traced.",
+        ),
+        _column("unused_reason", pa.string(), "Why the other parameters take no part; null where not explained."),
     ]
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -46,14 +46,22 @@ class CrosscheckRun:
     run_id: str = field(default_factory=_new_run_id)
 
 
-def compare_models(
-    source: str, names: Sequence[str] | None, limit: int | None, run: CrosscheckRun, listener: Listener
-) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class WantedModels:
+    """Which models to compare: `names` in order, else all that the sources name with these heads; `limit` at most."""
+
+    sources: tuple[str, ...]
+    heads: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+    limit: int | None = None
+
+
+def compare_models(wanted: WantedModels, run: CrosscheckRun, listener: Listener) -> pa.Table:
     """Compare models one after the other and return their rows in order; raises CorpusError where none can run."""
     pool = SandboxPool(1, run.import_modules, Limits(seconds=run.model_seconds))
     try:
         with pool.lease() as sandbox:
-            ids = list(names if names is not None else _discover(pool, sandbox, source))[:limit]
+            ids = list(_discover(pool, sandbox, wanted) if wanted.names is None else wanted.names)[: wanted.limit]
             listener.begin(len(ids))
             rows = [_compare_one(pool, sandbox, model_id, run, listener.advance) for model_id in ids]
     except StartFailed as error:
@@ -63,14 +71,17 @@ def compare_models(
     return rows_to_table("crosschecks", rows)
 
 
-def _discover(pool: SandboxPool, sandbox: Sandbox, source: str) -> list[str]:
-    try:
-        reply, _ = pool.ask(sandbox, {"do": "discover", "source": source})
-    except ChildFailed as error:
-        raise CorpusError(f"source {source} names no models ({error})", "check the installation") from error
-    if failure := reply.get("failure"):
-        raise CorpusError(f"source {source} names no models ({failure['detail']})", "check the installation")
-    return [model["model_id"] for model in reply["models"]]
+def _discover(pool: SandboxPool, sandbox: Sandbox, wanted: WantedModels) -> list[str]:
+    named: list[str] = []
+    for source in wanted.sources:
+        try:
+            reply, _ = pool.ask(sandbox, {"do": "discover", "source": source, "heads": list(wanted.heads)})
+        except ChildFailed as error:
+            reply = {"failure": {"detail": f"{error.reason}: {error.detail}"}}
+        if failure := reply.get("failure"):
+            raise CorpusError(f"source {source} names no models ({failure['detail']})", "check the installation")
+        named += [model["model_id"] for model in reply["models"]]
+    return named
 
 
 def _compare_one(
@@ -93,9 +104,9 @@ def _read_reply(model_id: str, reply: dict[str, Any]) -> dict[str, Any]:
     """Return a child's findings; raises ChildFailed where it failed, or sent something else."""
     if failure := reply.get("failure"):
         return {"cause": NOT_COMPARED, "detail": f"{failure.get('reason')}: {failure.get('detail')}"[:2000]}
-    found = reply.get("crosscheck")
+    found: Any = reply.get("crosscheck")
     try:
-        rows_to_table("crosschecks", [found])  # pyright: ignore[reportArgumentType]
+        rows_to_table("crosschecks", [found])
         if found is None or found["model_id"] != model_id or not set(found) <= set(SCHEMAS["crosschecks"].names):
             raise ValueError("another model's, or more than a row's fields")
     except (ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:

@@ -102,10 +102,10 @@ class _Rows:
 
 
 @task(name="discover-models", cache_policy=NO_CACHE, persist_result=False)
-def discover_models(session: TraceSession, source: str) -> list[ModelRef]:
+def discover_models(session: TraceSession, source: str, heads: Sequence[str]) -> list[ModelRef]:
     """Return the models that a source names, in its order; raises ChildFailed when the source itself fails."""
     with session.pool.lease() as sandbox:
-        reply, _ = session.pool.ask(sandbox, {"do": "discover", "source": source})
+        reply, _ = session.pool.ask(sandbox, {"do": "discover", "source": source, "heads": list(heads)})
     if failure := reply.get("failure"):
         raise ChildFailed(Reason(failure["reason"]), failure["detail"])
     return [ModelRef(**fields) for fields in reply["models"]]

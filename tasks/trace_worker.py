@@ -3,7 +3,7 @@
 `python -m tasks.trace_worker` runs as the child of an `extract.sandbox.Sandbox` and needs torch, timm and pyarrow
 alone. Requests (header, payload) and their replies:
 
-- `{"do": "discover", "source": "timm"}` -> `{"models": [fields of ModelRef, ...]}`
+- `{"do": "discover", "source": "timm", "heads": ["base"]}` -> `{"models": [fields of ModelRef, ...]}`
 - `{"do": "trace", "model_id": ..., "max_params": null or int, "tracer": "function" or "dynamo", "first_part": int}` ->
   `{"fell_back": bool}` and the tables of the trace as Arrow streams: with the function mode those of part 0, which
   `fell_back` to real tensors or not; with Dynamo those of all its parts, from `first_part` on
@@ -92,7 +92,8 @@ def discover(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Name the models of a source."""
     from extract.sources import list_models
 
-    return {"models": [asdict(model) for model in list_models(header["source"])]}, b""
+    models = list_models(header["source"], tuple(header.get("heads", ("base",))))
+    return {"models": [asdict(model) for model in models]}, b""
 
 
 def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:

@@ -11,7 +11,7 @@ from flows.crosscheck_command import shares
 from flows.progress import SilentReporter
 from storage.corpus import Corpus
 from storage.schemas import SCHEMAS
-from tasks.crosscheck import CrosscheckRun, compare_models
+from tasks.crosscheck import CrosscheckRun, WantedModels, compare_models
 
 ODD = "tests.poison.odd_models"
 PLACE = "tests/poison/odd_models.py"
@@ -64,8 +64,8 @@ def test_rows_are_kept_in_the_corpus(checked: tuple[Path, Path]) -> None:
 
 
 def test_a_model_that_hangs_costs_one_row() -> None:
-    names = ["timm/odd_hang", "timm/no_such_model"]
-    table = compare_models("timm", names, None, CrosscheckRun(10**6, 4.0, (ODD,)), SilentReporter())
+    wanted = WantedModels(("timm",), ("base",), ("timm/odd_hang", "timm/no_such_model"))
+    table = compare_models(wanted, CrosscheckRun(10**6, 4.0, (ODD,)), SilentReporter())
     found = [(row["model_id"], row["cause"], row["detail"].partition(":")[0]) for row in table.to_pylist()]
     assert found == [
         ("timm/odd_hang", "not_compared", "timeout"),

@@ -46,19 +46,40 @@ def test_missing_list_and_folder_are_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_source_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UsageError, match="unknown source 'hub'; choose one of starter, timm"):
+    with pytest.raises(UsageError, match="unknown source 'hub'; choose one of starter, timm, transformers"):
         choose_models("hub", None, None)
 
 
+def test_several_sources_and_heads_are_taken_in_their_order() -> None:
+    choice = choose_models("transformers, timm", None, 5, "base,causal-lm")
+    assert (choice.sources, choice.names, choice.heads) == (("transformers", "timm"), None, ("base", "causal-lm"))
+
+
+def test_unknown_head_and_a_list_among_sources_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown head 'causal_lm'; choose among all, base, "):
+        choose_models("transformers", None, None, "causal_lm")
+    with pytest.raises(UsageError, match="is a list of its own"):
+        choose_models("starter,timm", None, None)
+    with pytest.raises(UsageError, match="names nothing"):
+        choose_models(" , ", None, None)
+
+
+def test_list_asks_the_sources_that_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("transformers/bert/masked-lm\nresnet18\n", encoding="utf-8")
+    choice = choose_models("starter", path, None)
+    assert (choice.sources, choice.heads) == (("transformers", "timm"), ("all",))
+
+
 def test_name_that_the_source_lacks_is_considered_and_keeps_its_place() -> None:
-    choice = ModelChoice("timm", ("timm/m3", "timm/lost", "timm/m1"))
+    choice = ModelChoice(("timm",), ("timm/m3", "timm/lost", "timm/m1"))
     considered = considered_models(choice, NAMED)
     assert [model.model_id for model in considered] == ["timm/m3", "timm/lost", "timm/m1"]
     assert considered[0].family == "m"
 
 
 def test_limit_takes_the_first_models() -> None:
-    assert considered_models(ModelChoice("timm", None, 3), NAMED) == NAMED[:3]
+    assert considered_models(ModelChoice(("timm",), None, 3), NAMED) == NAMED[:3]
 
 
 def test_model_refused_for_its_size_is_traced_once_the_limit_allows_it(tmp_path: Path) -> None:
