@@ -103,6 +103,8 @@ class _Check:
     def __init__(self, model_id: str, config: CrosscheckConfig) -> None:
         self._model_id = model_id
         self._config = config
+        # Too large a model is refused before its weights take memory.
+        prepare(model_id, Preparation("meta", config.seed, config.batch_size, config.max_params))
         preparation = Preparation("random", config.seed, config.batch_size, config.max_params)
         self._real = RealModel(prepare(model_id, preparation), config.seed)
 

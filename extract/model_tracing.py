@@ -36,8 +36,8 @@ class TraceConfig:
     """How to trace.
 
     `max_params` (a count of elements) refuses larger models before their trace; None: any size. `max_real_params`
-    bounds those that run on real tensors: 400 million take 1.6 GB in float32 and, with activations and Dynamo's own
-    memory, keep a child below its limit of 8 GB. `seed` decides their weights and inputs.
+    bounds those that run on real tensors: 400 million take 1.6 GB in float32, which leaves about half of a child's
+    3 GiB to torch itself, activations and Dynamo. `seed` decides their weights and inputs.
     """
 
     max_params: int | None = None

@@ -11,13 +11,17 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from extract.failure import Reason
-from extract.sandbox import ChildFailed, Limits, Sandbox, StartFailed
+from extract.sandbox import GIB, ChildFailed, Limits, Sandbox, StartFailed
+from extract.sandbox_frames import Header
 from storage.errors import CorpusError
 from storage.records import rows_to_table
 from storage.schemas import SCHEMAS
 from tasks.sandbox_pool import SandboxPool
 
 NOT_COMPARED = "not_compared"
+
+# A child holds a model's weights, a second graph's activations and what Dynamo keeps; there is one child.
+_RESIDENT_BYTES = 6 * GIB
 
 
 class Listener(Protocol):
@@ -58,7 +62,7 @@ class WantedModels:
 
 def compare_models(wanted: WantedModels, run: CrosscheckRun, listener: Listener) -> pa.Table:
     """Compare models one after the other and return their rows in order; raises CorpusError where none can run."""
-    pool = SandboxPool(1, run.import_modules, Limits(seconds=run.model_seconds))
+    pool = SandboxPool(1, run.import_modules, Limits(seconds=run.model_seconds, resident_bytes=_RESIDENT_BYTES))
     try:
         with pool.lease() as sandbox:
             ids = list(_discover(pool, sandbox, wanted) if wanted.names is None else wanted.names)[: wanted.limit]
@@ -74,6 +78,7 @@ def compare_models(wanted: WantedModels, run: CrosscheckRun, listener: Listener)
 def _discover(pool: SandboxPool, sandbox: Sandbox, wanted: WantedModels) -> list[str]:
     named: list[str] = []
     for source in wanted.sources:
+        reply: Header
         try:
             reply, _ = pool.ask(sandbox, {"do": "discover", "source": source, "heads": list(wanted.heads)})
         except ChildFailed as error:
