@@ -29,6 +29,9 @@ _META_OUTPUTS = "passnet_outputs"
 _META_TENSOR = "passnet_tensor"
 _IGNORED_FUNCTIONS = (torch._C._set_grad_enabled, torch._assert, torch._assert_async)  # pyright: ignore[reportPrivateImportUsage]
 
+# Methods that return their tensor and change nothing that it computes.
+_SWITCHES = ("requires_grad_",)
+
 # `0.5 * x` runs `x`'s method, as `x * 0.5` does: what Python reflects is written with the tensor first, as torch
 # itself (and so the tracer) sees it. Operators that do not commute have reflected methods of their own.
 _REFLECTED: dict[Any, Any] = {
@@ -195,6 +198,9 @@ class _Reader:
 
     def _read_call(self, node: fx.Node) -> None:
         if node.target in _IGNORED_FUNCTIONS or _leaves_autocast_off(node):
+            return
+        if node.op == "call_method" and node.target in _SWITCHES:
+            self._refs[node] = self._refs[node.args[0]]  # pyright: ignore[reportArgumentType]
             return
         if node.target is operator.getitem and self._is_tuple_element(node):
             base = self._refs[node.args[0]]  # pyright: ignore[reportArgumentType]

@@ -93,6 +93,15 @@ def scaled(x: torch.Tensor, scale: float) -> torch.Tensor:
     return x * scale
 
 
+def test_a_gradient_switch_is_no_op_of_the_graph():
+    def body(self, x, y):
+        return (x * y).requires_grad_(False).cos()
+
+    ours, (part,) = both(body)
+    assert part.graph.op_names == ("mul", "cos")
+    assert hash_graph(part.graph) == hash_graph(ours)
+
+
 def test_each_capture_starts_anew():
     def body(self, x, y):
         return x + y
