@@ -2,31 +2,57 @@
 
 Data inputs become placeholders, other tensors `get_attr` nodes; a method becomes `call_method`, everything else
 `call_function`; an element of a returned tuple is an `operator.getitem` node. The way back also reads graph modules
-that Dynamo captured: tuple elements become `OpRef` paths, lifted parameters are placeholders of their own, output
-facts come from `example_value`, and grad-mode switches and asserts are left out. Hashes survive both ways.
+that Dynamo captured: tuple elements become `OpRef` paths, lifted parameters are placeholders of their own (or what
+the caller of `read_calls` knows them to be), output facts come from `example_value`, and grad-mode switches, asserts
+and regions without autocast are left out. Hashes survive both ways.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import fx
 
-from extract.arguments import decode, encode
+from extract.arguments import UnsupportedArgument, decode, encode
 from extract.assembly import assemble
 from extract.canonical import canonical_op
 from extract.graph import Graph, Kind, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
-from extract.spelling import TENSOR_PROPERTIES, resolve, spell_call
+from extract.spelling import TENSOR_PROPERTIES, UnknownCallable, resolve, spell_call
 from extract.statistics import dtype_name, measure_tensor
 
 _METHOD_PREFIX = "torch.Tensor."
 _META_OUTPUTS = "passnet_outputs"
 _META_TENSOR = "passnet_tensor"
 _IGNORED_FUNCTIONS = (torch._C._set_grad_enabled, torch._assert, torch._assert_async)  # pyright: ignore[reportPrivateImportUsage]
+
+# Methods that return their tensor and change nothing that it computes.
+_SWITCHES = ("requires_grad_",)
+
+# `0.5 * x` runs `x`'s method, as `x * 0.5` does: what Python reflects is written with the tensor first, as torch
+# itself (and so the tracer) sees it. Operators that do not commute have reflected methods of their own.
+_REFLECTED: dict[Any, Any] = {
+    operator.add: operator.add,
+    operator.mul: operator.mul,
+    operator.eq: operator.eq,
+    operator.ne: operator.ne,
+    operator.lt: operator.gt,
+    operator.gt: operator.lt,
+    operator.le: operator.ge,
+    operator.ge: operator.le,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What a graph module says, before dead code leaves: its calls, their tensors, what it returns."""
+
+    nodes: list[Node]
+    tensors: list[TensorMeta]
+    outputs: list[Ref]
 
 
 def to_fx(graph: Graph, tensors: Mapping[str, torch.Tensor]) -> fx.GraphModule:
@@ -45,7 +71,16 @@ def from_fx(module: fx.GraphModule, tensors: Mapping[str, torch.Tensor] | None =
     placeholder that is neither raises `KeyError`. Raises `extract.spelling.UnknownCallable` and
     `extract.arguments.UnsupportedArgument` for what a graph cannot hold.
     """
-    return _Reader(module, tensors or {}).read()
+    calls = _Reader(module, tensors or {}).read()
+    return assemble(calls.nodes, calls.tensors, calls.outputs, ())[0]
+
+
+def read_calls(module: fx.GraphModule, tensors: list[TensorMeta], refs: Mapping[str, Ref]) -> Calls:
+    """Return the calls of a captured module whose placeholders are entries of `tensors`, by name; as `from_fx`.
+
+    Tensors that the module holds itself are appended to a copy of `tensors`.
+    """
+    return _Reader(module, {}, tensors, refs).read()
 
 
 class _Writer:
@@ -103,26 +138,39 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, module: fx.GraphModule, tensors: Mapping[str, torch.Tensor]) -> None:
+    def __init__(
+        self,
+        module: fx.GraphModule,
+        given: Mapping[str, torch.Tensor],
+        tensors: Sequence[TensorMeta] = (),
+        placeholders: Mapping[str, Ref] | None = None,
+    ) -> None:
         self._module = module
-        self._given = tensors
-        self._tensors: list[TensorMeta] = []
+        self._given = given
+        self._tensors = list(tensors)
+        self._placeholders = placeholders or {}
         self._nodes: list[Node] = []
         self._refs: dict[fx.Node, Ref] = {}
         self._attributes: dict[int, Ref] = {}
 
-    def read(self) -> Graph:
+    def read(self) -> Calls:
         outputs: list[Ref] = []
         for node in self._module.graph.nodes:
             if node.op == "placeholder":
-                self._refs[node] = self._add_tensor(node, self._placeholder_value(node), "input", str(node.target))
+                self._refs[node] = self._placeholder(node)
             elif node.op == "get_attr":
                 self._refs[node] = self._attribute(node)
             elif node.op == "output":
                 fx.map_arg(node.args, lambda made: outputs.append(self._refs[made]))
             else:
                 self._read_call(node)
-        return self._pruned(outputs)
+        return Calls(self._nodes, self._tensors, outputs)
+
+    def _placeholder(self, node: fx.Node) -> Ref:
+        known = self._placeholders.get(str(node.target))
+        if known is not None:
+            return known
+        return self._add_tensor(node, self._placeholder_value(node), "input", str(node.target))
 
     def _placeholder_value(self, node: fx.Node) -> torch.Tensor:
         if _META_TENSOR in node.meta:
@@ -149,14 +197,22 @@ class _Reader:
         return TensorRef(len(self._tensors) - 1)
 
     def _read_call(self, node: fx.Node) -> None:
-        if node.target in _IGNORED_FUNCTIONS:
+        if node.target in _IGNORED_FUNCTIONS or _leaves_autocast_off(node):
+            return
+        if node.op == "call_method" and node.target in _SWITCHES:
+            self._refs[node] = self._refs[node.args[0]]  # pyright: ignore[reportArgumentType]
             return
         if node.target is operator.getitem and self._is_tuple_element(node):
             base = self._refs[node.args[0]]  # pyright: ignore[reportArgumentType]
             if isinstance(base, OpRef):
                 self._refs[node] = OpRef(base.index, (*base.path, int(node.args[1])))  # pyright: ignore
                 return
-        target, args, kwargs = self._spell(node)
+        try:
+            target, args, kwargs = self._spell(node)
+        except UnknownCallable:
+            if node.users or list(_output_metas(node.meta.get("example_value"), ())):
+                raise
+            return  # a note to torch itself, such as that an API was used
         node_args = tuple(encode(arg, self._refs.__getitem__, fx.Node) for arg in args)
         node_kwargs = tuple((name, encode(arg, self._refs.__getitem__, fx.Node)) for name, arg in kwargs.items())
         op = canonical_op(target, node_args, dict(node_kwargs))
@@ -168,6 +224,8 @@ class _Reader:
             return f"{_METHOD_PREFIX}{node.target}", node.args, node.kwargs
         if node.target is getattr:
             return f"{_METHOD_PREFIX}{node.args[1]}", node.args[:1], {}
+        if node.target in _REFLECTED and not isinstance(node.args[0], fx.Node):
+            return spell_call(_REFLECTED[node.target], (node.args[1], node.args[0]), {})
         if node.op == "call_function" and callable(node.target):
             return spell_call(node.target, node.args, node.kwargs)
         raise TypeError(f"fx node {node.name}: {node.op} is not a torch-level call")
@@ -185,8 +243,17 @@ class _Reader:
         paths = [output.path[: len(base.path) + 1] for output in self._nodes[base.index].outputs]
         return any(len(path) > len(base.path) and path[:-1] == base.path for path in paths)
 
-    def _pruned(self, outputs: list[Ref]) -> Graph:
-        return assemble(self._nodes, self._tensors, outputs, ())[0]
+
+def _leaves_autocast_off(node: fx.Node) -> bool:
+    """Tell the ends of a region that switches autocast off (it is off outside); raises where one switches it on."""
+    if node.target is torch.amp.autocast_mode._exit_autocast:
+        return True
+    if node.target is not torch.amp.autocast_mode._enter_autocast:
+        return False
+    is_enabled = node.args[2] if len(node.args) > 2 else node.kwargs.get("enabled", True)
+    if is_enabled:
+        raise UnsupportedArgument("a region under autocast, whose casts a captured module does not show")
+    return True
 
 
 def _inputs_first(tensors: tuple[TensorMeta, ...]) -> list[TensorMeta]:

@@ -58,6 +58,13 @@ def hash_graph(graph: Graph) -> GraphHashes:
     return GraphHashes(graph_sha256, signature, _sha256(masked))
 
 
+def graph_lines(graph: Graph) -> list[str]:
+    """Return the lines behind `graph_sha256`, one per op, then the return."""
+    numbering = _Numbering(graph)
+    lines = [numbering.line(node, call)[0] for node, call in zip(graph.nodes, numbering.calls, strict=True)]
+    return [*lines, "return" + "".join(f" {numbering.name(ref)}" for ref in graph.outputs)]
+
+
 def graph_sha256(graph: Graph) -> str:
     """Return the identity of the program: ops, edges and literals."""
     return hash_graph(graph).graph_sha256

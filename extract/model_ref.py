@@ -54,7 +54,8 @@ class ValueRead:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one trace yields. `tensor_mode` is what it ran on: `meta`, `fake` or `real` tensors."""
+    """What one trace yields. `tensor_mode` is what it ran on: `meta`, `fake` or `real` tensors; `break_reason` what
+    ended a part of Dynamo's, with file:line of the model's code, None where it ran to the end of a function."""
 
     model: ModelRef
     graph: Graph
@@ -65,3 +66,4 @@ class Trace:
     build_seconds: float
     trace_seconds: float
     part: int = 0
+    break_reason: str | None = None

@@ -87,6 +87,11 @@ class TensorIdentity:
             return entry[1]
         return self._lift_unseen(tensor)
 
+    def is_held(self, tensor: torch.Tensor) -> bool:
+        """Tell whether the module holds a tensor: as parameter, buffer or in a plain attribute."""
+        registered = self._registered.get(id(tensor))
+        return (registered is not None and registered[0] is tensor) or self._attribute_path(tensor) is not None
+
     def executable(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return what stands in for `tensor` when a call is executed: its twin, or itself."""
         partner = self._partners.get(id(tensor))
@@ -128,7 +133,7 @@ class TensorIdentity:
     def _attribute_path(self, tensor: torch.Tensor) -> str | None:
         """Find a tensor among plain module attributes, as they were when one was first asked for."""
         if self._attributes is None:
-            self._attributes = {id(found): (found, path) for path, found in _attribute_tensors(self._module)}
+            self._attributes = {id(found): (found, path) for path, found in attribute_tensors(self._module)}
         entry = self._attributes.get(id(tensor))
         return entry[1] if entry is not None and entry[0] is tensor else None
 
@@ -154,7 +159,8 @@ def _registered_tensors(module: torch.nn.Module) -> dict[int, tuple[torch.Tensor
     return table
 
 
-def _attribute_tensors(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def attribute_tensors(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield (qualified name, tensor) of the tensors in plain attributes, nested containers included."""
     for prefix, submodule in module.named_modules():
         for name, attribute in vars(submodule).items():
             if name not in ("_parameters", "_buffers", "_modules"):

@@ -55,7 +55,7 @@ def trace_module(
     fake one fake, else real. Data inputs are the tensors in the arguments, in forward's order. Mutates the module as
     its forward does. Raises `SubjectError`, and `NeedsFakeTensors` for autocast on meta tensors.
     """
-    arguments = _named_arguments(module, args, dict(kwargs or {}))
+    arguments = named_arguments(module, args, dict(kwargs or {}))
     tensor_mode, fake_mode = _tensor_mode(module, [tensor for _, tensor in arguments])
     identity = TensorIdentity(module, subject, _twin_maker(tensor_mode, fake_mode))
     for name, tensor in arguments:
@@ -103,7 +103,7 @@ def _run(recorder: Recorder, witness: Witness, module: torch.nn.Module, args: An
     return returned
 
 
-def _named_arguments(
+def named_arguments(
     module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[tuple[str, torch.Tensor]]:
     """The tensors among the arguments, in forward's order, named by its parameters."""

@@ -17,6 +17,7 @@ from typing import Final
 import typer
 
 from flows import looking, reading
+from flows.crosscheck_command import crosscheck
 from flows.refresh_command import refresh
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (looking.stats, "passnet stats --plot stats.png"),
     (reading.fsck, "passnet fsck --deep"),
     (reading.compact, "passnet compact --expire"),
+    (crosscheck, "passnet crosscheck --source timm --limit 20 --out crosscheck.csv"),
     (reading.diff, "passnet diff data/corpus /backup/corpus"),
 )
 for _command, _example in _EXAMPLES:

@@ -23,7 +23,14 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.progress import REPORTER, Reporter
-from flows.refresh_plan import ModelChoice, choose_models, considered_models, models_to_trace, shards_of
+from flows.refresh_plan import (
+    ModelChoice,
+    check_tracer,
+    choose_models,
+    considered_models,
+    models_to_trace,
+    shards_of,
+)
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
 from storage.corpus import Corpus
 from storage.errors import CorpusError
@@ -63,6 +70,7 @@ class RefreshConfig:
     model_seconds: float
     retry_failed: bool = False
     heads: str = "base"
+    tracer: str = "function"
     level: str = "fake"
     trace_step_version: int = TRACE_STEP_VERSION
 
@@ -80,14 +88,15 @@ def refresh(
     model_seconds: float = Limits().seconds,
     retry_failed: bool = False,
     heads: str = "base",
+    tracer: str = "function",
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
     `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
     `import_modules` are imported in each child first and may register further models, `model_seconds` bounds the trace
     and the validation of each model, `retry_failed` tries again what failed before; `source` and `heads` may name
-    several, comma-separated. Raises UsageError before
-    anything is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
+    several, comma-separated; `tracer` is `function` or `dynamo`. Raises UsageError before anything is written,
+    TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -101,7 +110,9 @@ def refresh(
         model_seconds,
         retry_failed,
         heads,
+        tracer,
     )
+    check_tracer(tracer)
     choice = choose_models(source, Path(models_file) if models_file else None, limit, heads)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
@@ -133,7 +144,7 @@ def trace_and_commit(
     """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
     missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed)
     reporter.begin(len(missing))
-    shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level)
+    shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level, config.tracer)
     recorded = asdict(config)
     pending: deque[PrefectFuture[ShardReport]] = deque()
     outcomes: list[ModelOutcome] = []

@@ -45,6 +45,9 @@ def refresh(
     ] = None,
     model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 120.0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
+    tracer: Annotated[
+        str, typer.Option(help="function (fast, one graph a model), or dynamo (on real weights, a graph a part).")
+    ] = "function",
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
@@ -54,7 +57,7 @@ def refresh(
     reporter = reporter_for(Console(stderr=True))
     _stop_on_signals()
     try:
-        _check(corpus, source, models, limit, heads)
+        _check(corpus, source, models, limit, heads, tracer)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -68,6 +71,7 @@ def refresh(
             model_seconds=model_seconds,
             retry_failed=retry_failed,
             heads=heads,
+            tracer=tracer,
         )
     except KeyboardInterrupt as interrupt:
         reporter.close()
@@ -78,11 +82,12 @@ def refresh(
     _show(summary)
 
 
-def _check(corpus: Path, source: str, models: Path | None, limit: int | None, heads: str) -> None:
+def _check(corpus: Path, source: str, models: Path | None, limit: int | None, heads: str, tracer: str) -> None:
     """Refuse what cannot work before anything is written or started."""
-    from flows.refresh_plan import choose_models
+    from flows.refresh_plan import check_tracer, choose_models
     from storage.corpus import Corpus
 
+    check_tracer(tracer)
     choose_models(source, models, limit, heads)
     Corpus.create(corpus).close()
 

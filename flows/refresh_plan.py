@@ -15,6 +15,7 @@ from storage.errors import UsageError
 
 SOURCES = ("timm", "transformers")
 STARTER = "starter"
+TRACERS = ("function", "dynamo")
 STARTER_LIST = Path(__file__).resolve().parents[1] / "data" / "models" / "starter.txt"
 _DEFAULT_SOURCE = "timm"
 _NUM_PARAMETERS = re.compile(r"(\d+) parameters")
@@ -64,6 +65,12 @@ def _names_of(text: str, option: str, example: str) -> tuple[str, ...]:
     if not names:
         raise UsageError(f"{option} {text!r} names nothing", f"write for example {option} {example}")
     return names
+
+
+def check_tracer(tracer: str) -> None:
+    """Refuse a tracer that there is not; raises UsageError."""
+    if tracer not in TRACERS:
+        raise UsageError(f"unknown tracer {tracer!r}", f"choose one of {', '.join(TRACERS)}")
 
 
 def read_model_list(path: Path) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from extract.hashing import hash_graph, single_op_sha256
 from extract.literals import arguments_json
 from extract.model_ref import ModelRef, Trace
 from extract.text import parse, render
-from storage.schemas import SCHEMAS
+from storage.schemas import KEYS, SCHEMAS
 
 if TYPE_CHECKING:
     from extract.custom_ops import CustomOp
@@ -56,6 +56,8 @@ def trace_tables(trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomO
         "model_id": trace.model.model_id,
         "part": trace.part,
         "signature_sha256": signature,
+        "tracer": trace.tracer,
+        "break_reason": trace.break_reason,
         "torch_version": trace.torch_version,
         "build_seconds": trace.build_seconds,
         "trace_seconds": trace.trace_seconds,
@@ -74,6 +76,19 @@ def trace_tables(trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomO
         "nodes": node_table(signature, graph),
         "custom_ops": rows_to_table("custom_ops", [dataclasses.asdict(op) for op in custom_ops]),
     }
+
+
+def join_parts(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    """Return the rows of several parts of one model, in order; a row whose key an earlier part has is left out."""
+    if len(parts) == 1:
+        return dict(parts[0])
+    return {name: _first_rows(name, pa.concat_tables([part[name] for part in parts])) for name in parts[0]}
+
+
+def split_graphs(tables: Mapping[str, pa.Table]) -> list[tuple[str, dict[str, pa.Table]]]:
+    """Return, for each graph in the rows of a model, its signature and the rows that are about it."""
+    signatures = tables["graphs"].column("signature_sha256").to_pylist()
+    return [(signature, _about(tables, signature)) for signature in signatures]
 
 
 def model_table(models: Iterable[ModelRef]) -> pa.Table:
@@ -176,6 +191,22 @@ def tables_from_bytes(payload: bytes) -> dict[str, pa.Table]:
         name = (table.schema.metadata or {})[b"table"].decode()
         tables[name] = table.cast(SCHEMAS[name])
     return tables
+
+
+def _first_rows(table: str, rows: pa.Table) -> pa.Table:
+    keys = list(zip(*(rows.column(name).to_pylist() for name in KEYS[table]), strict=True))
+    first = {key: index for index, key in reversed(list(enumerate(keys)))}
+    return rows.filter(pa.array([first[key] == index for index, key in enumerate(keys)], pa.bool_()))
+
+
+def _about(tables: Mapping[str, pa.Table], signature: str) -> dict[str, pa.Table]:
+    chosen: dict[str, pa.Table] = {}
+    for name, rows in tables.items():
+        if "signature_sha256" in rows.schema.names:
+            owners = rows.column("signature_sha256").to_pylist()
+            rows = rows.filter(pa.array([owner == signature for owner in owners], pa.bool_()))
+        chosen[name] = rows
+    return chosen
 
 
 def _graph_row(trace: Trace) -> dict[str, Any]:

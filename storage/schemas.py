@@ -133,8 +133,21 @@ _GRAPH_TEXTS = pa.schema(
 _GRAPH_SOURCES = pa.schema(
     [
         _column("model_id", pa.string(), "Model that was traced.", null=False),
-        _column("part", pa.int32(), "0; more parts come of graph breaks in the dynamo fallback only.", null=False),
+        _column(
+            "part",
+            pa.int32(),
+            "0: the whole program, by the function mode. Dynamo's graphs are parts 1 to n of a model that had to run "
+            "on real tensors, 0 to n - 1 where Dynamo is the tracer.",
+            null=False,
+        ),
         _signature(),
+        _column("tracer", pa.string(), "What recorded this part: function_mode or dynamo; null in older shards."),
+        _column(
+            "break_reason",
+            pa.string(),
+            "What ended a part of Dynamo's, with file:line of the model's code; null where it ran to the end of a "
+            "function, and for the function mode.",
+        ),
         _column("torch_version", pa.string(), "torch that traced it.", null=False),
         _column("build_seconds", pa.float64(), "Seconds to build the model; null if not measured.", volatile=True),
         _column("trace_seconds", pa.float64(), "Seconds to trace the model; null if not measured.", volatile=True),
@@ -198,6 +211,48 @@ _CUSTOM_OPS = pa.schema(
     ]
 )
 
+_CROSSCHECKS = pa.schema(
+    [
+        _column("model_id", pa.string(), "Model that both tracers traced.", null=False),
+        _column("equal_graph", pa.bool_(), "Equal graph_sha256 under `conditions`; null: a tracer failed."),
+        _column("equal_structure", pa.bool_(), "Equal structure_sha256; null: a tracer failed."),
+        _column(
+            "equal_ops", pa.bool_(), "Equal op sequence, Dynamo's parts one after the other; null: a tracer failed."
+        ),
+        _column(
+            "equal_output",
+            pa.bool_(),
+            "Both graphs give equal bits on the same weights and inputs; null where Dynamo has several parts or a "
+            "replay failed.",
+        ),
+        _column(
+            "max_rel_diff", pa.float64(), "Largest difference between those outputs, relative to the largest value."
+        ),
+        _column("equal_eager", pa.bool_(), "The stored graph gives the bits that the module gives; null: not run."),
+        _column(
+            "conditions",
+            pa.string(),
+            "Under which the two were compared: eager (each as it is), eager_judged (Dynamo says that nothing is being "
+            "compiled), compiling (our trace says that it is); the first under which the graphs, else the op "
+            "sequences, are equal. Null: a tracer failed.",
+        ),
+        _column(
+            "cause",
+            pa.string(),
+            "Why they differ, as extract.differences.Cause; not_compared where no comparison came about; null where "
+            "the graphs are equal under eager.",
+        ),
+        _column("detail", pa.string(), "Particulars of the cause, one line; null when there is none."),
+        _column("num_ops_function", pa.int32(), "Ops of the stored graph; null: it could not be traced."),
+        _column("num_ops_dynamo", pa.int32(), "Ops of Dynamo's graphs as they are; null: Dynamo failed."),
+        _column("num_breaks", pa.int32(), "Dynamo's graphs less one; null: Dynamo failed."),
+        _column("seconds", pa.float64(), "Wall time of the comparison; null if not measured.", volatile=True),
+        _column("run_id", pa.string(), "Run that compared them.", null=False, volatile=True),
+        _column("torch_version", pa.string(), "torch of both tracers.", null=False),
+        _column("at", _TIMESTAMP, "When they were compared (UTC).", null=False, volatile=True),
+    ]
+)
+
 SCHEMAS: Final[dict[str, pa.Schema]] = {
     "models": _MODELS,
     "graphs": _GRAPHS,
@@ -207,6 +262,7 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "failures": _FAILURES,
     "nodes": _NODES,
     "custom_ops": _CUSTOM_OPS,
+    "crosschecks": _CROSSCHECKS,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -218,9 +274,10 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "failures": ("subject", "step", "run_id"),
     "nodes": ("signature_sha256", "index"),
     "custom_ops": ("name",),
+    "crosschecks": ("model_id", "run_id"),
 }
 
-APPEND_ONLY: Final = frozenset({"failures"})
+APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
 """Tables whose rows are events: they are neither deduplicated nor required to have distinct keys."""
 
 TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
@@ -232,6 +289,7 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "failures": "What was dropped, by which step, and why; append-only.",
     "nodes": "Every op of every graph.",
     "custom_ops": "Ops outside torch that graphs call.",
+    "crosschecks": "The function mode against Dynamo, model by model; append-only.",
 }
 
 

@@ -1,11 +1,13 @@
-"""One shard of models to staged tables: trace each in a sandbox, validate its graph, write what came of it.
+"""One shard of models to staged tables: trace each in a sandbox, validate its graphs, write what came of it.
 
 A model that cannot be traced becomes one row of `failures`; a validation that fails as a whole becomes verdicts that
-say so. Every model has a row in `models`, traced or not.
+say so. Every model has a row in `models`, traced or not. Where the function mode had to run on real tensors, Dynamo's
+parts of the same model are asked for apart: whatever becomes of them, the trace itself is kept.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -20,12 +22,24 @@ from prefect.cache_policies import NO_CACHE
 from extract.failure import Reason
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Sandbox
+from extract.sandbox_frames import Header
 from storage.corpus import Corpus, Staged
-from storage.records import Failure, failure_table, model_table, rows_to_table, tables_from_bytes
+from storage.records import (
+    Failure,
+    failure_table,
+    join_parts,
+    model_table,
+    rows_to_table,
+    split_graphs,
+    tables_from_bytes,
+    tables_to_bytes,
+)
 from tasks.sandbox_pool import SandboxPool
 
+log = logging.getLogger(__name__)
+
 TRACE_STEP = "trace"
-TRACE_STEP_VERSION = 1
+TRACE_STEP_VERSION = 2  # 2: what depends on values of its input is traced on real tensors
 CONSTRAINTS = (
     "runnable",
     "serializable",
@@ -38,11 +52,13 @@ CONSTRAINTS = (
 
 @dataclass(frozen=True, slots=True)
 class TraceShardConfig:
-    """How a shard is traced: models above `max_params` parameters are dropped, verdicts are given at `level`."""
+    """How a shard is traced: models above `max_params` parameters are dropped, verdicts are given at `level`, and
+    `tracer` is `function` or `dynamo`."""
 
     run_id: str
     max_params: int | None = None
     level: str = "fake"
+    tracer: str = "function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,33 +139,61 @@ def trace_one(
 ) -> tuple[ModelOutcome, dict[str, pa.Table]]:
     """Trace and validate one model; its rows, or its row of failures, by table."""
     started = time.perf_counter()
-    request = {"do": "trace", "model_id": model.model_id, "max_params": config.max_params}
+    request = {"do": "trace", "model_id": model.model_id, "max_params": config.max_params, "tracer": config.tracer}
     try:
-        reply, payload = pool.ask(sandbox, request)
-        failure = reply.get("failure")
+        tables, fell_back = _ask_trace(pool, sandbox, model, request)
     except ChildFailed as error:
-        failure, payload = {"reason": error.reason, "detail": error.detail}, b""
-    tables: dict[str, pa.Table] = {}
-    if not failure:
-        try:
-            tables = _trace_reply(model, payload)
-        except ChildFailed as error:
-            sandbox.close()
-            failure = {"reason": error.reason, "detail": error.detail}
-    if failure:
-        reason, detail = _read_failure(failure)
-        return _drop(model, reason, detail, time.perf_counter() - started, config.run_id)
-    tables |= validate_one(pool, sandbox, payload, tables, config.level)
+        return _drop(model, error.reason, error.detail, time.perf_counter() - started, config.run_id)
+    if fell_back:
+        tables = _with_dynamo_parts(pool, sandbox, model, request, tables)
+    verdicts = [
+        validate_one(pool, sandbox, tables_to_bytes(rows), signature, config.level)
+        for signature, rows in split_graphs(tables)
+    ]
+    tables["constraints"] = pa.concat_tables(verdicts)
     return ModelOutcome(model.model_id, None, time.perf_counter() - started), tables
 
 
-def _trace_reply(model: ModelRef, payload: bytes) -> dict[str, pa.Table]:
+def _ask_trace(
+    pool: SandboxPool, sandbox: Sandbox, model: ModelRef, request: Header
+) -> tuple[dict[str, pa.Table], bool]:
+    """Return the tables of a trace and whether it fell back to real tensors; raises ChildFailed whatever failed."""
+    reply, payload = pool.ask(sandbox, request)
+    if reply.get("failure"):
+        raise ChildFailed(*_read_failure(reply["failure"]))
+    try:
+        return _trace_reply(model, payload, request), reply.get("fell_back") is True
+    except ChildFailed:
+        sandbox.close()
+        raise
+
+
+def _with_dynamo_parts(
+    pool: SandboxPool, sandbox: Sandbox, model: ModelRef, request: Header, tables: dict[str, pa.Table]
+) -> dict[str, pa.Table]:
+    """Add Dynamo's parts to a trace on real tensors, where Dynamo makes any."""
+    try:
+        parts, _ = _ask_trace(pool, sandbox, model, {**request, "tracer": "dynamo", "first_part": 1})
+    except ChildFailed as error:
+        log.info("%s: no parts of Dynamo's: %s: %s", model.model_id, error.reason, error.detail)
+        return tables
+    return join_parts([tables, parts])
+
+
+def _trace_reply(model: ModelRef, payload: bytes, request: Header) -> dict[str, pa.Table]:
     """Read the tables of a trace; raises ChildFailed with reason `bad_reply` where a child sent something else."""
     try:
         tables = tables_from_bytes(payload)
-        traced = tables["graph_sources"].column("model_id").to_pylist()
-        if traced != [model.model_id] or tables["graphs"].num_rows != 1 or tables["models"].num_rows != 1:
-            raise ValueError(f"rows of {traced}")
+        sources, graphs = tables["graph_sources"], tables["graphs"].column("signature_sha256").to_pylist()
+        first = request.get("first_part", 0)
+        if tables["models"].column("model_id").to_pylist() != [model.model_id] or not sources.num_rows:
+            raise ValueError(f"rows of {tables['models'].num_rows} models, {sources.num_rows} parts")
+        if set(sources.column("model_id").to_pylist()) != {model.model_id}:
+            raise ValueError(f"parts of {sources.column('model_id').to_pylist()}")
+        if sources.column("part").to_pylist() != list(range(first, first + sources.num_rows)):
+            raise ValueError(f"parts {sources.column('part').to_pylist()}")
+        if list(dict.fromkeys(sources.column("signature_sha256").to_pylist())) != graphs:
+            raise ValueError(f"{sources.num_rows} parts that are not its {len(graphs)} graphs")
     except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
         raise ChildFailed(Reason.BAD_REPLY, f"not the tables of one trace: {type(error).__name__}: {error}") from error
     return tables
@@ -163,10 +207,8 @@ def _read_failure(fields: Any) -> tuple[Reason, str]:
         return Reason.BAD_REPLY, f"not a failure: {type(error).__name__}: {error}"
 
 
-def validate_one(
-    pool: SandboxPool, sandbox: Sandbox, payload: bytes, tables: dict[str, pa.Table], level: str
-) -> dict[str, pa.Table]:
-    """Return the verdicts on one trace's graph; all of them failed, with the reason, where validation itself did."""
+def validate_one(pool: SandboxPool, sandbox: Sandbox, payload: bytes, signature: str, level: str) -> pa.Table:
+    """Return the verdicts on one graph, whose rows are the payload; all failed, with the reason, where asking did."""
     try:
         reply, verdicts = pool.ask(sandbox, {"do": "validate", "level": level}, payload)
         failure = reply.get("failure")
@@ -174,18 +216,18 @@ def validate_one(
         failure, verdicts = {"reason": error.reason, "detail": error.detail}, b""
     if not failure:
         try:
-            return {"constraints": tables_from_bytes(verdicts)["constraints"]}
+            return tables_from_bytes(verdicts)["constraints"]
         except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
             sandbox.close()
             failure = {"reason": Reason.BAD_REPLY, "detail": f"not a table of verdicts: {error}"}
     verdict = {
-        "signature_sha256": tables["graphs"].column("signature_sha256")[0].as_py(),
+        "signature_sha256": signature,
         "outcome": "failed",
         "level": level,
         "reason": str(_read_failure(failure)[0]),
         "detail": _read_failure(failure)[1],
     }
-    return {"constraints": rows_to_table("constraints", [{**verdict, "constraint": name} for name in CONSTRAINTS])}
+    return rows_to_table("constraints", [{**verdict, "constraint": name} for name in CONSTRAINTS])
 
 
 def count_reasons(outcomes: Sequence[ModelOutcome]) -> Counter[Reason]:

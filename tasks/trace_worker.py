@@ -1,10 +1,13 @@
-"""Bare-machine entry point: name models, trace them and validate their graphs, one request at a time.
+"""Bare-machine entry point: name models, trace them, compare tracers, validate graphs, one request at a time.
 
 `python -m tasks.trace_worker` runs as the child of an `extract.sandbox.Sandbox` and needs torch, timm and pyarrow
 alone. Requests (header, payload) and their replies:
 
 - `{"do": "discover", "source": "timm", "heads": ["base"]}` -> `{"models": [fields of ModelRef, ...]}`
-- `{"do": "trace", "model_id": ..., "max_params": null or int}` -> `{}` and the tables of the trace as Arrow streams
+- `{"do": "trace", "model_id": ..., "max_params": null or int, "tracer": "function" or "dynamo", "first_part": int}` ->
+  `{"fell_back": bool}` and the tables of the trace as Arrow streams: with the function mode those of part 0, which
+  `fell_back` to real tensors or not; with Dynamo those of all its parts, from `first_part` on
+- `{"do": "crosscheck", "model_id": ..., "max_params": null or int}` -> `{"crosscheck": fields of Crosscheck}`
 - `{"do": "validate", "level": "static" or "fake"}`, payload: those tables -> `{}` and the table of verdicts
 
 Modules named with --import are foreign: with any of them each request is answered in a fork of its own.
@@ -97,10 +100,28 @@ def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Trace one model and return its tables."""
     from extract.custom_ops import collect_custom_ops
     from extract.model_tracing import TraceConfig, trace_model
-    from storage.records import tables_to_bytes, trace_tables
+    from extract.real_tracing import trace_dynamo_parts
+    from storage.records import join_parts, tables_to_bytes, trace_tables
 
-    traced = trace_model(header["model_id"], TraceConfig(max_params=header.get("max_params")))
-    return {}, tables_to_bytes(trace_tables(traced, datetime.now(UTC), collect_custom_ops(traced.graph)))
+    config = TraceConfig(max_params=header.get("max_params"), tracer=header.get("tracer", "function"))
+    if config.tracer == "dynamo":
+        parts = trace_dynamo_parts(header["model_id"], config, header.get("first_part", 0))
+    else:
+        parts = [trace_model(header["model_id"], config)]
+    now = datetime.now(UTC)
+    tables = join_parts([trace_tables(part, now, collect_custom_ops(part.graph)) for part in parts])
+    fell_back = config.tracer == "function" and parts[0].tensor_mode == "real"
+    return {"fell_back": fell_back}, tables_to_bytes(tables)
+
+
+def crosscheck(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Trace one model with both tracers and return what the comparison found."""
+    from extract.crosscheck import CrosscheckConfig
+    from extract.crosscheck import crosscheck as compare
+
+    return {
+        "crosscheck": asdict(compare(header["model_id"], CrosscheckConfig(max_params=header.get("max_params"))))
+    }, b""
 
 
 def validate(header: Header, payload: bytes) -> tuple[Header, bytes]:
@@ -135,7 +156,7 @@ def stored_graph(payload: bytes) -> StoredGraph:
     )
 
 
-_HANDLERS = {"discover": discover, "trace": trace, "validate": validate}
+_HANDLERS = {"discover": discover, "trace": trace, "crosscheck": crosscheck, "validate": validate}
 
 
 def _restore_defaults() -> None:

@@ -1,0 +1,120 @@
+"""`passnet crosscheck`: trace models with both tracers, one request each in a killable child, and say who differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.printing import print_table
+
+_SHOWN = ("model_id", "conditions", "cause", "equal_graph", "equal_ops", "equal_output", "num_breaks", "detail")
+_CONDITIONS = ("eager", "eager_judged", "compiling")
+_DETAIL_CHARS = 200
+
+
+def crosscheck(
+    models: Annotated[Path | None, typer.Option(help="Text file of model ids, one a line, # for comments.")] = None,
+    source: Annotated[
+        str, typer.Option(help="Where models come from: starter, timm, transformers; several comma-separated.")
+    ] = "starter",
+    heads: Annotated[str, typer.Option(help="Heads of transformers' models, comma-separated.")] = "base",
+    limit: Annotated[int | None, typer.Option(help="Only the first N models.", min=1)] = None,
+    max_params: Annotated[int, typer.Option(help="Leave out models of more parameters.", min=0)] = 400_000_000,
+    model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 300.0,
+    import_modules: Annotated[
+        list[str] | None, typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Also write the rows here.", metavar="FILE.parquet or FILE.csv")
+    ] = None,
+    corpus: Annotated[Path | None, typer.Option(help="Also keep the rows in this corpus.", metavar="DIR")] = None,
+) -> None:
+    """Compare the function mode with Dynamo, model by model, and explain each difference.
+
+    Example: passnet crosscheck --source timm --limit 20 --out crosscheck.csv
+    """
+    from rich.console import Console
+
+    from flows.progress import reporter_for
+    from flows.refresh_plan import choose_models
+    from tasks.crosscheck import CrosscheckRun, WantedModels, compare_models
+
+    choice = choose_models(source, models, limit, heads)
+    wanted = WantedModels(choice.sources, choice.heads, choice.names, choice.limit)
+    _check_out(out)
+    opened = _open_corpus(corpus)
+    reporter = reporter_for(Console(stderr=True))
+    try:
+        run = CrosscheckRun(max_params, model_seconds, tuple(import_modules or ()))
+        rows = compare_models(wanted, run, reporter)
+    finally:
+        reporter.close()
+    if out is not None:
+        _write(rows, out)
+    if opened is not None:
+        opened.commit(opened.stage({"crosschecks": rows}, run.run_id), run.run_id)
+        opened.close()
+    show(rows.to_pylist())
+
+
+def show(rows: Sequence[dict[str, Any]]) -> None:
+    """Print the models that differ, or could not be compared, and the shares of those compared."""
+    different = [row for row in rows if row["cause"] is not None]
+    if different:
+        cells = [[row[name] for name in _SHOWN[:-1]] + [(row["detail"] or "")[:_DETAIL_CHARS]] for row in different]
+        print_table(_SHOWN, cells, "differences")
+    print_table(("what", "models", "share"), shares(rows), "agreement")
+
+
+def shares(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int, str]]:
+    """Return (what, how many models, share of those compared), in the order in which to read them."""
+    compared = [row for row in rows if row["equal_graph"] is not None]
+    causes = Counter(row["cause"] for row in rows if row["cause"] is not None)
+
+    def count(what: str, number: int) -> tuple[str, int, str]:
+        return what, number, f"{number / len(compared):.1%}" if compared else ""
+
+    def equal(column: str, conditions: Sequence[str] = _CONDITIONS) -> int:
+        return sum(row[column] is True and row["conditions"] in conditions for row in compared)
+
+    return [
+        ("models", len(rows), ""),
+        count("compared", len(compared)),
+        *(count(f"equal graph_sha256 under {name}", equal("equal_graph", [name])) for name in _CONDITIONS),
+        *(count(column.replace("_", " "), equal(column)) for column in ("equal_graph", "equal_structure", "equal_ops")),
+        count("equal output of both graphs", equal("equal_output")),
+        count("stored graph equals the module", equal("equal_eager")),
+        *(count(f"cause: {cause}", number) for cause, number in sorted(causes.items())),
+    ]
+
+
+def _check_out(out: Path | None) -> None:
+    """Refuse a file that cannot be written, before anything is traced."""
+    from storage.errors import UsageError
+
+    if out is None:
+        return
+    if out.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"--out {out} is neither .parquet nor .csv", "name a file with one of these endings")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.absolute().parent}", "name a file in a folder that exists")
+
+
+def _open_corpus(corpus: Path | None) -> Any:
+    from storage.corpus import Corpus
+
+    return None if corpus is None else Corpus.create(corpus)
+
+
+def _write(rows: Any, out: Path) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    if out.suffix == ".csv":
+        pyarrow.csv.write_csv(rows, out)
+    else:
+        pyarrow.parquet.write_table(rows, out)
