@@ -23,14 +23,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from extract.failure import Reason, SubjectError
+from extract.failure import Reason, SubjectError, is_starved
 from extract.sandbox_child import FDS_NAME, serve, take_pipes
 from extract.sandbox_frames import Header
 
 if TYPE_CHECKING:
-    from extract.validation import StoredGraph
+    from extract.verdicts import StoredGraph
 
-_STARVED = ("can't allocate memory", "not enough memory", "bad_alloc", "out of memory")
 _DETAIL_CHARS = 1000
 
 
@@ -75,7 +74,7 @@ def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
 
 def explain(error: BaseException) -> dict[str, str]:
     """Return the reason and the detail (one line) of what a model, or the step for it, raised."""
-    if any(_is_starved(cause) for cause in _causes(error)):
+    if any(is_starved(cause) for cause in _causes(error)):
         said = error.detail if isinstance(error, SubjectError) else str(error)
         return _failure(Reason.OUT_OF_MEMORY, said or type(error).__name__)
     if isinstance(error, SubjectError):
@@ -117,7 +116,7 @@ def stored_graph(payload: bytes) -> StoredGraph:
     from extract.custom_ops import CustomOp
     from extract.hashing import GraphHashes
     from extract.model_ref import ValueRead
-    from extract.validation import StoredGraph
+    from extract.verdicts import StoredGraph
     from storage.records import graph_from_rows, tables_from_bytes
 
     tables = tables_from_bytes(payload)
@@ -158,12 +157,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def _is_starved(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in str(error) for words in _STARVED)
-    )
 
 
 if __name__ == "__main__":
