@@ -58,7 +58,7 @@ class OperandRecipe:
     def _operand(self, index: int, meta: TensorMeta, generator: torch.Generator) -> torch.Tensor:
         dtype: torch.dtype = getattr(torch, meta.dtype)
         if meta.values is not None:
-            return _stored_operand(meta, dtype)
+            return stored_operand(meta)
         num_spanned = 1 + sum((size - 1) * step for size, step in zip(meta.shape, meta.stride, strict=True))
         memory = _draw(num_spanned if math.prod(meta.shape) else 0, dtype, meta, self.ranges.get(index), generator)
         return memory.as_strided(meta.shape, meta.stride)
@@ -118,7 +118,9 @@ def _rescaling(returned: Any) -> float | None:
     return 1.0 / size if is_usable and not _BAND[0] <= size <= _BAND[1] else None
 
 
-def _stored_operand(meta: TensorMeta, dtype: torch.dtype) -> torch.Tensor:
+def stored_operand(meta: TensorMeta) -> torch.Tensor:
+    """Return the tensor whose values a record holds, in the recorded stride."""
+    dtype: torch.dtype = getattr(torch, meta.dtype)
     values = torch.tensor(meta.values, dtype=dtype).reshape(meta.shape)
     operand = torch.empty_strided(meta.shape, meta.stride, dtype=dtype)
     own, given = operand, values

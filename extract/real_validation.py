@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from extract.budget import RealBudget
 from extract.cost import estimate_cost
 from extract.graph import Graph
 from extract.operands import OperandRecipe, calibrate, operand_recipe
@@ -32,27 +33,15 @@ OVER_BUDGET = "over_budget"
 NON_FINITE = "non_finite"
 
 
-@dataclass(frozen=True, slots=True)
-class RealBudget:
-    """What one run of a graph may be estimated to cost.
-
-    `max_bytes` (at the fullest moment) leaves a child of `extract.sandbox.Limits` (3 GiB) the 0.5 GiB that torch and
-    timm take and as much for what an estimate misses. `max_flop`: a graph is run five times, at the 20 GFLOP/s that
-    one core gave on large products that is 50 s of the 120 s that a request may take.
-    """
-
-    max_bytes: int = 2 << 30
-    max_flop: float = 2e11
-
-    def check(self, graph: Graph) -> None:
-        """Raise `CheckFailed`, not applicable, when a run of `graph` is estimated beyond the budget."""
-        cost = estimate_cost(graph)
-        if cost.peak_bytes > self.max_bytes or cost.num_flop > self.max_flop:
-            detail = (
-                f"a run takes about {cost.peak_bytes} bytes and {cost.num_flop:.4g} FLOP, "
-                f"at most {self.max_bytes} and {self.max_flop:.4g} allowed"
-            )
-            raise CheckFailed(OVER_BUDGET, detail, "not_applicable")
+def check_budget(graph: Graph, budget: RealBudget) -> None:
+    """Raise `CheckFailed`, not applicable, when a run of `graph` is estimated beyond the budget."""
+    cost = estimate_cost(graph)
+    if cost.peak_bytes > budget.max_bytes or cost.num_flop > budget.max_flop:
+        detail = (
+            f"a run takes about {cost.peak_bytes} bytes and {cost.num_flop:.4g} FLOP, "
+            f"at most {budget.max_bytes} and {budget.max_flop:.4g} allowed"
+        )
+        raise CheckFailed(OVER_BUDGET, detail, "not_applicable")
 
 
 def validate_on_real(stored: StoredGraph, budget: RealBudget) -> list[Constraint]:
@@ -96,7 +85,7 @@ class _Runs:
             raise self._failure
         if not self._whole:
             try:
-                self.budget.check(self.stored.graph)
+                check_budget(self.stored.graph, self.budget)
                 self._whole = list(run_checked(self._calibrate_and_run))
             except CheckFailed as failure:
                 self._failure = failure

@@ -118,7 +118,7 @@ class TensorIdentity:
         """Find a tensor among plain module attributes; they are read again once for a tensor that has no values."""
         for is_fresh in (False, True):
             if self._attributes is None or (is_fresh and not is_real(tensor)):
-                self._attributes = {id(found): (found, path) for path, found in _attribute_tensors(self._module)}
+                self._attributes = {id(found): (found, path) for path, found in attribute_tensors(self._module)}
             entry = self._attributes.get(id(tensor))
             if entry is not None and entry[0] is tensor:
                 return entry[1]
@@ -146,7 +146,8 @@ def _registered_tensors(module: torch.nn.Module) -> dict[int, tuple[torch.Tensor
     return table
 
 
-def _attribute_tensors(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def attribute_tensors(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield (path, tensor) of the tensors in plain attributes of a module and of those below, containers followed."""
     for prefix, submodule in module.named_modules():
         for name, attribute in vars(submodule).items():
             if name not in ("_parameters", "_buffers", "_modules"):

@@ -18,12 +18,13 @@ from pathlib import Path
 
 import torch
 
+from extract.budget import RealBudget
 from extract.custom_ops import CustomOp, custom_targets, forbidden_import
 from extract.graph import Graph, TensorMeta
 from extract.hashing import hash_graph
 from extract.literals import arguments_json
 from extract.pieces import MIN_PIECE_OPS, choose_cuts, run_pieces
-from extract.real_validation import RealBudget, validate_on_real
+from extract.real_validation import validate_on_real
 from extract.replay import replay
 from extract.sample import SampleError, graph_from_files, sample_files
 from extract.shape_memo import ShapeMemo

@@ -46,7 +46,7 @@ def refresh(
     Example: passnet refresh --source timm --limit 100 --corpus data/corpus
     """
     reporter = reporter_for(Console(stderr=True))
-    _stop_on_signals()
+    stop_on_signals()
     try:
         _check(corpus, source, models, limit)
         summary = _run(
@@ -109,7 +109,7 @@ def _show(summary: RefreshSummary) -> None:
         console.print(f"next: {step}", highlight=False, soft_wrap=True)
 
 
-def _stop_on_signals() -> None:
+def stop_on_signals() -> None:
     """Make Ctrl-C and SIGTERM end the run in order; a second one ends it at once (its children die with it)."""
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -5,7 +5,9 @@ alone. Requests (header, payload) and their replies:
 
 - `{"do": "discover", "source": "timm"}` -> `{"models": [fields of ModelRef, ...]}`
 - `{"do": "trace", "model_id": ..., "max_params": null or int}` -> `{}` and the tables of the trace as Arrow streams
-- `{"do": "validate", "level": "static" or "fake"}`, payload: those tables -> `{}` and the table of verdicts
+- `{"do": "validate", "level": "static", "fake" or "real"}`, payload: those tables -> `{}` and the table of verdicts;
+  `max_bytes` and `max_flop` bound what `real` runs
+- `{"do": "fidelity", "model_id": ..., "max_params": null or int}`, payload and bounds as above -> likewise
 
 Modules named with --import are foreign: with any of them each request is answered in a fork of its own.
 An expected failure is `{"failure": {"reason": ..., "detail": ...}}`; a reply always has `seconds`, the wall time here.
@@ -28,7 +30,8 @@ from extract.sandbox_child import FDS_NAME, serve, take_pipes
 from extract.sandbox_frames import Header
 
 if TYPE_CHECKING:
-    from extract.verdicts import StoredGraph
+    from extract.budget import RealBudget
+    from extract.verdicts import Constraint, StoredGraph
 
 _DETAIL_CHARS = 1000
 
@@ -104,11 +107,31 @@ def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
 def validate(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Return the verdicts on the graphs in the payload."""
     from extract.validation import validate as verdicts_on
-    from storage.records import constraint_table, tables_to_bytes
 
     stored = stored_graph(payload)
-    verdicts = verdicts_on(stored, header["level"])
+    return _verdicts_reply(stored, verdicts_on(stored, header["level"], _budget(header)))
+
+
+def fidelity(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Return the verdict on the graph in the payload against one of its models."""
+    from extract.fidelity import FidelityConfig, check_fidelity
+
+    stored = stored_graph(payload)
+    config = FidelityConfig(_budget(header), header.get("max_params"))
+    return _verdicts_reply(stored, [check_fidelity(stored, header["model_id"], config)])
+
+
+def _verdicts_reply(stored: StoredGraph, verdicts: list[Constraint]) -> tuple[Header, bytes]:
+    from storage.records import constraint_table, tables_to_bytes
+
     return {}, tables_to_bytes({"constraints": constraint_table(stored.hashes.signature_sha256, verdicts)})
+
+
+def _budget(header: Header) -> RealBudget:
+    from extract.budget import RealBudget
+
+    given = {name: header[name] for name in ("max_bytes", "max_flop") if header.get(name) is not None}
+    return RealBudget(**given)
 
 
 def stored_graph(payload: bytes) -> StoredGraph:
@@ -133,7 +156,7 @@ def stored_graph(payload: bytes) -> StoredGraph:
     )
 
 
-_HANDLERS = {"discover": discover, "trace": trace, "validate": validate}
+_HANDLERS = {"discover": discover, "trace": trace, "validate": validate, "fidelity": fidelity}
 
 
 def _restore_defaults() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from extract.graph import Graph, TensorMeta
 from extract.replay import replay
-from extract.tensor_identity import _attribute_tensors
+from extract.tensor_identity import attribute_tensors
 from extract.tracer import Recording, flatten_tensors, trace_module
 
 
@@ -31,7 +31,7 @@ def operand_of(meta: TensorMeta, module: torch.nn.Module, inputs: dict[str, torc
     """The module's own tensor behind one entry of the tensor table."""
     if meta.kind == "input":
         return inputs[meta.name]
-    own = {**dict(module.named_parameters()), **dict(module.named_buffers()), **dict(_attribute_tensors(module))}
+    own = {**dict(module.named_parameters()), **dict(module.named_buffers()), **dict(attribute_tensors(module))}
     if meta.original_name in own:
         return own[meta.original_name]
     assert meta.values is not None, meta

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from extract.budget import RealBudget
 from extract.graph import Graph, OpRef
 from extract.hashing import hash_graph
 from extract.literals import arguments_json
 from extract.model_tracing import trace_model
-from extract.real_validation import RealBudget, largest_difference, same_bits
+from extract.real_validation import largest_difference, same_bits
 from extract.text import render
 from extract.tracer import trace_module
 from extract.validation import validate
