@@ -40,15 +40,30 @@ def refresh(
     ] = None,
     model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 120.0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
+    level: Annotated[
+        str,
+        typer.Option(
+            help="Level of the verdicts: static, fake, or real, which also runs the graphs on real tensors and beside "
+            "their models once all are traced."
+        ),
+    ] = "fake",
+    real_limit: Annotated[
+        int | None, typer.Option(help="At level real: run only N graphs, the smallest.", min=1)
+    ] = None,
+    real_seconds: Annotated[
+        float, typer.Option(help="At level real: begin no further graph after this wall time.", min=1.0)
+    ] = 600.0,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
     Example: passnet refresh --source timm --limit 100 --corpus data/corpus
+
+    With verdicts on real tensors for at most five minutes: passnet refresh --level real --real-seconds 300
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     try:
-        _check(corpus, source, models, limit)
+        _check(corpus, source, models, limit, level)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -61,6 +76,9 @@ def refresh(
             import_modules=import_modules or [],
             model_seconds=model_seconds,
             retry_failed=retry_failed,
+            level=level,
+            real_limit=real_limit,
+            real_seconds=real_seconds,
         )
     except KeyboardInterrupt as interrupt:
         reporter.close()
@@ -71,12 +89,14 @@ def refresh(
     _show(summary)
 
 
-def _check(corpus: Path, source: str, models: Path | None, limit: int | None) -> None:
+def _check(corpus: Path, source: str, models: Path | None, limit: int | None, level: str) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.refresh_plan import choose_models
     from storage.corpus import Corpus
+    from tasks.levels import check_level
 
     choose_models(source, models, limit)
+    check_level(level)
     Corpus.create(corpus).close()
 
 

@@ -4,11 +4,11 @@
 WITH sizes AS (
     SELECT
         signature_sha256,
-        coalesce(list_sum(list_transform(tensors, lambda tensor: list_product(tensor.shape))), 0) AS num_elements
+        coalesce(list_sum(list_transform(tensors, lambda tensor: coalesce(list_product(tensor.shape), 1))), 0) AS num_elements
     FROM graphs
 ),
 returned AS (
-    SELECT signature_sha256, sum(list_product(output_shape)) AS num_elements FROM nodes GROUP BY signature_sha256
+    SELECT signature_sha256, sum(coalesce(list_product(output_shape), 1)) AS num_elements FROM nodes GROUP BY signature_sha256
 ),
 judged AS (
     SELECT signature_sha256, list("constraint") AS constraints
