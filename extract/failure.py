@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+_STARVED = ("can't allocate memory", "not enough memory", "bad_alloc", "out of memory")
+
 
 class Reason(StrEnum):
     """Why a subject was dropped. Transient reasons are tried again by the next run, the others are not."""
@@ -53,3 +55,10 @@ def describe(error: BaseException) -> str:
     """Return type and message of an exception in one line."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message[:500]}" if message else type(error).__name__
+
+
+def is_starved(error: BaseException) -> bool:
+    """Tell whether an exception says that memory ran out, as Python or as torch does."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(words in str(error) for words in _STARVED)
+    )

@@ -6,6 +6,7 @@ Works on real, meta and fake operands. Values are freed after their last use, so
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -24,12 +25,14 @@ def replay(
     operands: Sequence[torch.Tensor],
     device: torch.device | None = None,
     memo: ShapeMemo | None = None,
+    execute: Callable[[int, Callable[[], Any]], Any] | None = None,
 ) -> tuple[torch.Tensor, ...]:
     """Return the graph's outputs for `operands` (one per entry of `graph.tensors`, same order).
 
     Operands may be mutated, as by the model itself. `device` replaces device literals; by default the first operand's.
     With `memo` (meta operands only) a call that an earlier replay made with equal shapes, dtypes and literals is
-    answered from there.
+    answered from there. `execute(index, run)` stands for each node's call where given: it calls `run`, once or more,
+    and returns what later nodes are to see.
     Raises `extract.spelling.UnknownCallable` for a target off the allowlist, and whatever torch raises.
     """
     if len(operands) != len(graph.tensors):
@@ -43,7 +46,8 @@ def replay(
 
     with torch.no_grad():
         for index, node in enumerate(graph.nodes):
-            values[index] = run_node(node, lookup, device, memo)
+            run = partial(run_node, node, lookup, device, memo)
+            values[index] = run() if execute is None else execute(index, run)
             for dead in expiring[index]:
                 del values[dead]
     return tuple(lookup(ref) for ref in graph.outputs)

@@ -26,9 +26,9 @@ from extract.graph import Kind, TensorMeta
 # Tensors with fewer elements carry their values (design.md section 3).
 MAX_VALUES = 64
 
-_Moments = tuple[float, float, float | None, float | None]
-_ZEROS: _Moments = (0.0, 0.0, 0.0, 0.0)
-_ONES: _Moments = (1.0, 0.0, 1.0, 1.0)
+Moments = tuple[float, float, float | None, float | None]
+_ZEROS: Moments = (0.0, 0.0, 0.0, 0.0)
+_ONES: Moments = (1.0, 0.0, 1.0, 1.0)
 
 
 def measure_tensor(tensor: torch.Tensor, kind: Kind, original_name: str) -> TensorMeta:
@@ -43,6 +43,24 @@ def measure_tensor(tensor: torch.Tensor, kind: Kind, original_name: str) -> Tens
     if tensor.is_meta or _is_fake(tensor):
         return _suppose_statistics(meta, tensor.dtype.is_floating_point)
     return _measure_values(meta, tensor.detach())
+
+
+def role_moments(meta: TensorMeta) -> Moments | None:
+    """Return (mean, std, min, max) that a floating-point tensor's kind and name imply; None for no known role."""
+    last = meta.original_name.rpartition(".")[2]
+    if meta.kind == "input":
+        return 0.0, 1.0, None, None
+    if last == "running_mean" or (meta.kind == "parameter" and last.endswith("bias")):
+        return _ZEROS
+    if last == "running_var":
+        return _ONES
+    if meta.kind != "parameter":
+        return None
+    if not last.endswith("weight"):
+        return 0.0, 0.02, None, None
+    if len(meta.shape) < 2:
+        return _ONES
+    return 0.0, 1.0 / math.sqrt(max(math.prod(meta.shape[1:]), 1)), None, None
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -72,25 +90,8 @@ def _measure_values(meta: TensorMeta, tensor: torch.Tensor) -> TensorMeta:
 
 
 def _suppose_statistics(meta: TensorMeta, is_floating: bool) -> TensorMeta:
-    moments = _role_moments(meta) if is_floating else None
+    moments = role_moments(meta) if is_floating else None
     if moments is None:
         return meta
     mean, std, low, high = moments
     return replace(meta, mean=mean, std=std, min=low, max=high, stats_source="role")
-
-
-def _role_moments(meta: TensorMeta) -> _Moments | None:
-    last = meta.original_name.rpartition(".")[2]
-    if meta.kind == "input":
-        return 0.0, 1.0, None, None
-    if last == "running_mean" or (meta.kind == "parameter" and last.endswith("bias")):
-        return _ZEROS
-    if last == "running_var":
-        return _ONES
-    if meta.kind != "parameter":
-        return None
-    if not last.endswith("weight"):
-        return 0.0, 0.02, None, None
-    if len(meta.shape) < 2:
-        return _ONES
-    return 0.0, 1.0 / math.sqrt(max(math.prod(meta.shape[1:]), 1)), None, None

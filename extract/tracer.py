@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -39,11 +39,12 @@ TensorMode = Literal["meta", "fake", "real"]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one run of a module yields."""
+    """What one run of a module yields; `constants` are the tensors of that kind themselves, by name."""
 
     graph: Graph
     value_reads: tuple[ValueRead, ...]
     tensor_mode: TensorMode
+    constants: Mapping[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
 
 
 def trace_module(
@@ -74,7 +75,8 @@ def trace_module(
         raise SubjectError(subject, Reason.NO_TENSOR_OUTPUT, f"forward returned {type(returned).__qualname__}")
     metas = [lifted.meta for lifted in identity.lifted]
     graph, value_reads = assemble(recorder.nodes, metas, outputs, recorder.reads)
-    return Recording(graph, value_reads, tensor_mode)
+    constants = {lifted.meta.name: lifted.tensor for lifted in identity.lifted if lifted.meta.kind == "constant"}
+    return Recording(graph, value_reads, tensor_mode, constants)
 
 
 def flatten_tensors(container: Any) -> Iterator[torch.Tensor]:
@@ -106,7 +108,7 @@ def _run(recorder: Recorder, witness: Witness, module: torch.nn.Module, args: An
 def named_arguments(
     module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[tuple[str, torch.Tensor]]:
-    """The tensors among the arguments, in forward's order, named by its parameters."""
+    """Return the tensors among the arguments, in forward's order, with the names that a graph's inputs have."""
     try:
         bound: Mapping[str, Any] = inspect.signature(module.forward).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):

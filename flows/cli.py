@@ -19,6 +19,7 @@ import typer
 from flows import looking, reading
 from flows.crosscheck_command import crosscheck
 from flows.refresh_command import refresh
+from flows.validate_command import validate
 
 app = typer.Typer(
     name="passnet",
@@ -28,10 +29,12 @@ app = typer.Typer(
 )
 
 _INTERRUPTED: Final = 130
+_SAY_SO_THEMSELVES: Final = ("refresh", "validate")  # that they were stopped
 _GIVEN_CHARS: Final = 160
 _OS_ERROR: Final = 2  # a path that cannot be what was asked of it; a full disk is storage.errors.WriteError
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (refresh, "passnet refresh --models data/models/starter.txt --workers 2"),
+    (validate, "passnet validate --level real --limit 100 --workers 2"),
     (reading.tables, "passnet tables graphs"),
     (reading.sql, 'passnet sql "SELECT op, count(*) FROM nodes GROUP BY op ORDER BY 2 DESC LIMIT 5"'),
     (looking.show, "passnet show timm/resnet18"),
@@ -64,7 +67,7 @@ def run(arguments: list[str]) -> int:
     try:
         code = app(arguments, prog_name="passnet", standalone_mode=False)
         sys.stdout.flush()
-        if code == _INTERRUPTED and arguments[0] != refresh.__name__:  # refresh says so itself
+        if code == _INTERRUPTED and arguments[0] not in _SAY_SO_THEMSELVES:
             return _fail("stopped; nothing was changed", code)
         return code if isinstance(code, int) else 0
     except CorpusError as error:

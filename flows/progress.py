@@ -31,12 +31,12 @@ class Reporter(Protocol):
         """Say what the run does now."""
         ...
 
-    def begin(self, total: int) -> None:
-        """Start counting towards `total` models."""
+    def begin(self, total: int, doing: str = "tracing", done: str = "traced", unit: str = "models") -> None:
+        """Start counting towards `total` subjects."""
         ...
 
     def advance(self, model_id: str, failed: bool) -> None:
-        """Count one model."""
+        """Count one subject, by the model that it belongs to."""
         ...
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class SilentReporter:
     def stage(self, text: str) -> None:
         """Do nothing."""
 
-    def begin(self, total: int) -> None:
+    def begin(self, total: int, doing: str = "tracing", done: str = "traced", unit: str = "models") -> None:
         """Do nothing."""
 
     def advance(self, model_id: str, failed: bool) -> None:
@@ -75,23 +75,24 @@ class BarReporter:
             TimeRemainingColumn(),
         )
         self._progress = Progress(*columns, console=console, transient=True)
-        self._row = self._progress.add_task("starting", total=None)
-        self._num_failed = 0
+        self._row = self._progress.add_task("starting", total=None, unit="models")
+        self._num_failed, self._doing = 0, "tracing"
         self._progress.start()
 
     def stage(self, text: str) -> None:
         """Say what the run does now."""
         self._progress.update(self._row, description=text)
 
-    def begin(self, total: int) -> None:
-        """Start counting towards `total` models."""
-        self._progress.reset(self._row, total=total, description="tracing")
+    def begin(self, total: int, doing: str = "tracing", done: str = "traced", unit: str = "models") -> None:
+        """Start counting towards `total` subjects."""
+        self._doing, self._num_failed = doing, 0
+        self._progress.reset(self._row, total=total, description=doing, unit=unit)
 
     def advance(self, model_id: str, failed: bool) -> None:
-        """Count one model."""
+        """Count one subject."""
         self._num_failed += failed
         suffix = f" ({self._num_failed} failed)" if self._num_failed else ""
-        self._progress.update(self._row, advance=1, description=f"tracing{suffix}")
+        self._progress.update(self._row, advance=1, description=f"{self._doing}{suffix}")
 
     def close(self) -> None:
         """Take the bar away."""
@@ -106,18 +107,20 @@ class LineReporter:
         self._lock = threading.Lock()
         self._total = self._num_done = self._num_failed = 0
         self._started = self._shown = time.monotonic()
+        self._done, self._unit = "traced", "models"
 
     def stage(self, text: str) -> None:
         """Say what the run does now."""
         self._console.print(text, highlight=False)
 
-    def begin(self, total: int) -> None:
-        """Start counting towards `total` models."""
+    def begin(self, total: int, doing: str = "tracing", done: str = "traced", unit: str = "models") -> None:
+        """Start counting towards `total` subjects."""
+        self._done, self._unit, self._num_done, self._num_failed = done, unit, 0, 0
         self._total, self._started = total, time.monotonic()
         self._shown = self._started
 
     def advance(self, model_id: str, failed: bool) -> None:
-        """Count one model; prints when the last line is ten seconds old, and for the last model."""
+        """Count one subject; prints when the last line is ten seconds old, and for the last one."""
         with self._lock:
             self._num_done += 1
             self._num_failed += failed
@@ -128,8 +131,8 @@ class LineReporter:
             rate = self._num_done / max(now - self._started, 1e-9)
             left = (self._total - self._num_done) / rate
             self._console.print(
-                f"traced {self._num_done}/{self._total}, {self._num_failed} failed, "
-                f"{rate:.2f} models/s, {left:.0f} s left",
+                f"{self._done} {self._num_done}/{self._total}, {self._num_failed} failed, "
+                f"{rate:.2f} {self._unit}/s, {left:.0f} s left",
                 highlight=False,
             )
 
@@ -139,9 +142,9 @@ class LineReporter:
 
 class _RateColumn(ProgressColumn):
     def render(self, task: Task) -> Text:
-        """Show finished models per second."""
+        """Show finished subjects per second."""
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:.2f} models/s" if speed else "", style="progress.data.speed")
+        return Text(f"{speed:.2f} {task.fields['unit']}/s" if speed else "", style="progress.data.speed")
 
 
 REPORTER: ContextVar[Reporter] = ContextVar("reporter", default=SilentReporter())  # noqa: B039  stateless

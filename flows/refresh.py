@@ -11,7 +11,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -32,8 +32,10 @@ from flows.refresh_plan import (
     shards_of,
 )
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
+from flows.validate import validate_missing
 from storage.corpus import Corpus
 from storage.errors import CorpusError
+from tasks.levels import check_level
 from tasks.sandbox_pool import SandboxPool
 from tasks.trace import (
     TRACE_STEP_VERSION,
@@ -45,6 +47,9 @@ from tasks.trace import (
     discover_models,
     trace_shard,
 )
+from tasks.validate import ValidationConfig
+
+REAL_SECONDS = 600.0  # 40 starter models took two workers 69 s; what is left is for another run
 
 
 class TooManyFailures(CorpusError):
@@ -72,6 +77,8 @@ class RefreshConfig:
     heads: str = "base"
     tracer: str = "function"
     level: str = "fake"
+    real_limit: int | None = None
+    real_seconds: float = REAL_SECONDS
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -89,14 +96,19 @@ def refresh(
     retry_failed: bool = False,
     heads: str = "base",
     tracer: str = "function",
+    level: str = "fake",
+    real_limit: int | None = None,
+    real_seconds: float = REAL_SECONDS,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
     `workers` is the number of tracing children (default: one per CPU), `max_params` drops larger models,
     `import_modules` are imported in each child first and may register further models, `model_seconds` bounds the trace
     and the validation of each model, `retry_failed` tries again what failed before; `source` and `heads` may name
-    several, comma-separated; `tracer` is `function` or `dynamo`. Raises UsageError before anything is written,
-    TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
+    several, comma-separated; `tracer` is `function` or `dynamo`. `level` is that of the verdicts: at `real`, what
+    `fake` gives comes with each trace, and when all is traced the graphs of these models are run on real tensors, the
+    smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Raises UsageError before anything
+    is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -111,6 +123,9 @@ def refresh(
         retry_failed,
         heads,
         tracer,
+        check_level(level),
+        real_limit,
+        real_seconds,
     )
     check_tracer(tracer)
     choice = choose_models(source, Path(models_file) if models_file else None, limit, heads)
@@ -121,13 +136,14 @@ def refresh(
         try:
             models = considered_models(choice, _named_models(session, choice, reporter))
             outcomes = trace_and_commit(session, models, config, reporter)
+            checked = check_on_real(session, models, config, reporter) if level == "real" else (0, 0)
         except (StartFailed, ChildFailed) as error:
             raise CorpusError(
                 f"models cannot be traced here ({error})", "check --import and the installation"
             ) from error
         finally:
             pool.close()
-        return finish(opened, models, outcomes, config, reporter, started)
+        return finish(opened, models, outcomes, config, reporter, started, checked)
 
 
 def _named_models(session: TraceSession, choice: ModelChoice, reporter: Reporter) -> list[ModelRef]:
@@ -144,7 +160,8 @@ def trace_and_commit(
     """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
     missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed)
     reporter.begin(len(missing))
-    shard_config = TraceShardConfig(new_run_id(), config.max_params, config.level, config.tracer)
+    level = "fake" if config.level == "real" else config.level
+    shard_config = TraceShardConfig(new_run_id(), config.max_params, level, config.tracer)
     recorded = asdict(config)
     pending: deque[PrefectFuture[ShardReport]] = deque()
     outcomes: list[ModelOutcome] = []
@@ -166,6 +183,20 @@ def trace_and_commit(
     return outcomes
 
 
+def check_on_real(
+    session: TraceSession, models: Sequence[ModelRef], config: RefreshConfig, reporter: Reporter
+) -> tuple[int, int]:
+    """Run graphs of these models on real tensors, within the run's bounds; return how many, and how many are left."""
+    validation = ValidationConfig(
+        new_run_id(), "real", fidelity=True, max_params=config.max_params, max_seconds=config.real_seconds
+    )
+    model_ids = [model.model_id for model in models]
+    outcomes, num_left = validate_missing(
+        session.corpus, session.pool, validation, model_ids, config.real_limit, reporter
+    )
+    return len(outcomes), num_left
+
+
 def finish(
     corpus: Corpus,
     models: Sequence[ModelRef],
@@ -173,13 +204,18 @@ def finish(
     config: RefreshConfig,
     reporter: Reporter,
     started: float,
+    checked: tuple[int, int] = (0, 0),
 ) -> RefreshSummary:
-    """Compact where worthwhile, rewrite the catalogue, publish the figures; raises TooManyFailures."""
+    """Compact where worthwhile, rewrite the catalogue, publish the figures; raises TooManyFailures.
+
+    `checked` counts the graphs run on real tensors, and those left for another run.
+    """
     reporter.stage("writing the catalogue")
     if corpus.is_fragmented():
         corpus.compact()
     corpus.write_catalogue()
-    summary = summarise(corpus, models, outcomes, time.monotonic() - started)
+    figures = summarise(corpus, models, outcomes, time.monotonic() - started)
+    summary = replace(figures, num_checked_now=checked[0], num_unchecked=checked[1])
     publish_artifacts(summary)
     if summary.failed_frac > config.max_failed_frac:
         raise TooManyFailures(

@@ -48,16 +48,31 @@ def refresh(
     tracer: Annotated[
         str, typer.Option(help="function (fast, one graph a model), or dynamo (on real weights, a graph a part).")
     ] = "function",
+    level: Annotated[
+        str,
+        typer.Option(
+            help="Level of the verdicts: static, fake, or real, which also runs the graphs on real tensors and beside "
+            "their models once all are traced."
+        ),
+    ] = "fake",
+    real_limit: Annotated[
+        int | None, typer.Option(help="At level real: run only N graphs, the smallest.", min=1)
+    ] = None,
+    real_seconds: Annotated[
+        float, typer.Option(help="At level real: begin no further graph after this wall time.", min=1.0)
+    ] = 600.0,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
     Example: passnet refresh --source timm --limit 100 --corpus data/corpus
     Example: passnet refresh --source transformers --heads base,causal-lm --workers 2
+
+    With verdicts on real tensors for at most five minutes: passnet refresh --level real --real-seconds 300
     """
     reporter = reporter_for(Console(stderr=True))
-    _stop_on_signals()
+    stop_on_signals()
     try:
-        _check(corpus, source, models, limit, heads, tracer)
+        _check(corpus, source, models, limit, heads, tracer, level)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -72,6 +87,9 @@ def refresh(
             retry_failed=retry_failed,
             heads=heads,
             tracer=tracer,
+            level=level,
+            real_limit=real_limit,
+            real_seconds=real_seconds,
         )
     except KeyboardInterrupt as interrupt:
         reporter.close()
@@ -82,13 +100,17 @@ def refresh(
     _show(summary)
 
 
-def _check(corpus: Path, source: str, models: Path | None, limit: int | None, heads: str, tracer: str) -> None:
+def _check(
+    corpus: Path, source: str, models: Path | None, limit: int | None, heads: str, tracer: str, level: str
+) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.refresh_plan import check_tracer, choose_models
     from storage.corpus import Corpus
+    from tasks.levels import check_level
 
     check_tracer(tracer)
     choose_models(source, models, limit, heads)
+    check_level(level)
     Corpus.create(corpus).close()
 
 
@@ -121,7 +143,7 @@ def _show(summary: RefreshSummary) -> None:
         console.print(f"next: {step}", highlight=False, soft_wrap=True)
 
 
-def _stop_on_signals() -> None:
+def stop_on_signals() -> None:
     """Make Ctrl-C and SIGTERM end the run in order; a second one ends it at once (its children die with it)."""
 
     def stop(number: int, frame: FrameType | None) -> None:

@@ -21,8 +21,9 @@ class RefreshSummary:
 
     Of `num_considered` models, `num_done_before` needed no work (`num_failed_before` of them failed), `num_traced_now`
     were traced and `reasons_now` counts those dropped by this run. `num_failed` are those considered that stand
-    failed, whichever run met it. The rest describes the whole corpus; `redundancy_frac` is null for an empty one.
-    `seconds` is the run's wall time.
+    failed, whichever run met it. `num_checked_now` graphs were run on real tensors (level real),
+    `num_unchecked` are left for another run. The rest describes the whole corpus; `redundancy_frac` is null for an
+    empty one. `seconds` is the run's wall time.
     """
 
     corpus: str
@@ -41,6 +42,8 @@ class RefreshSummary:
     num_verdicts_failed: int
     num_verdicts_not_applicable: int
     seconds: float
+    num_checked_now: int = 0
+    num_unchecked: int = 0
 
     @property
     def failed_frac(self) -> float:
@@ -87,6 +90,7 @@ def summary_rows(summary: RefreshSummary) -> list[tuple[str, str]]:
         *_failed_before(summary),
         ("  traced now", f"{summary.num_traced_now:,}"),
         *((f"  failed now: {reason}", f"{count:,}") for reason, count in summary.reasons_now),
+        *_checked_on_real(summary),
         ("failed share of those considered", f"{summary.failed_frac:.1%}"),
         ("corpus: models named", f"{summary.num_models:,}"),
         ("corpus: models traced", f"{summary.num_sources:,}"),
@@ -104,6 +108,13 @@ def _failed_before(summary: RefreshSummary) -> list[tuple[str, str]]:
     if not summary.num_failed_before:
         return []
     return [("  failed before (--retry-failed tries again)", f"{summary.num_failed_before:,}")]
+
+
+def _checked_on_real(summary: RefreshSummary) -> list[tuple[str, str]]:
+    if not summary.num_checked_now and not summary.num_unchecked:
+        return []
+    left = "  left for another run (or passnet validate --level real)"
+    return [("graphs run on real tensors now", f"{summary.num_checked_now:,}"), (left, f"{summary.num_unchecked:,}")]
 
 
 def summary_table(summary: RefreshSummary) -> Table:

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from extract.failure import Reason
 from storage import catalogue, compaction, fault
-from storage.dedup import KnownKeys, novel_rows, superseded_models
+from storage.dedup import Key, KnownKeys, novel_rows, superseded_keys, without_keys
 from storage.errors import UsageError
 from storage.filesystem import explained, make_folder, remove, unique_name
 from storage.fingerprints import add_xxh3
@@ -235,7 +235,7 @@ class Corpus:
         return shards
 
     def _rebase(self, staged: Staged, manifest: Manifest) -> tuple[Staged, dict[str, Shard | None]]:
-        """Drop the staged rows that `manifest` holds; also say what takes the place of shards of superseded models."""
+        """Drop the staged rows that `manifest` holds; also say what takes the place of shards of superseded rows."""
         novel = novel_rows(staged.tables, self._known)
         shards = dict(staged.shards)
         for name, rows in novel.items():
@@ -245,17 +245,17 @@ class Corpus:
                     shards[name] = write_shard(self.root, name, rows, staged.run_id)
         novel = {name: rows for name, rows in novel.items() if rows.num_rows}
         replaced: dict[str, Shard | None] = {}
-        if "models" in novel:
-            replaced = self._without_models(manifest, superseded_models(novel["models"], self._known), staged.run_id)
+        for name, rows in novel.items():
+            replaced |= self._without(manifest, name, superseded_keys(name, rows, self._known), staged.run_id)
         return Staged(staged.run_id, novel, shards), replaced
 
-    def _without_models(self, manifest: Manifest, model_ids: set[str], run_id: str) -> dict[str, Shard | None]:
+    def _without(self, manifest: Manifest, table: str, keys: set[Key], run_id: str) -> dict[str, Shard | None]:
         replaced: dict[str, Shard | None] = {}
-        for shard in manifest.shards("models") if model_ids else ():
-            rows = read_shards(self.root, "models", [shard])
-            kept = rows.filter(~pc.field("model_id").isin(sorted(model_ids)))
+        for shard in manifest.shards(table) if keys else ():
+            rows = read_shards(self.root, table, [shard])
+            kept = without_keys(table, rows, keys)
             if kept.num_rows < rows.num_rows:
-                replaced[shard.path] = write_shard(self.root, "models", kept, run_id) if kept.num_rows else None
+                replaced[shard.path] = write_shard(self.root, table, kept, run_id) if kept.num_rows else None
         return replaced
 
 

@@ -1,8 +1,9 @@
 """Which rows of a batch are new to a corpus: the first row of a key wins (definitions.md section 7).
 
 Graphs, their texts and their nodes come and go together, by signature_sha256; a graph whose source is already known
-under the same (model_id, part) is dropped with it. In `models` a row that knows `num_parameters` supersedes one that
-does not: a model is named first and built later.
+under the same (model_id, part) is dropped with it. Rows that leave something open give way to later ones that do not:
+in `models` one without `num_parameters` (a model is named first and built later), in `constraints` one that was not
+reached, for its cost or for the machine's sake.
 """
 
 from __future__ import annotations
@@ -13,24 +14,27 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from extract.failure import Reason
 from storage.manifest import Manifest, Shard
 from storage.schemas import APPEND_ONLY, KEYS
 from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
-_COMPLETING_COLUMN = "num_parameters"
+_SUPERSEDABLE = ("models", "constraints")
+_OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason"}
+OPEN_REASONS = frozenset({"over_budget", *(reason.value for reason in Reason if reason.is_transient)})
+"""Reasons of a verdict that say nothing about the graph: a larger budget or another day may reach one."""
 
 Key = tuple[Any, ...]
 
 
 @dataclass(slots=True)
 class KnownKeys:
-    """Keys that a corpus holds, per table, grown from the manifest's new shards; `bare_models` lack parameters."""
+    """Keys that a corpus holds, per table, grown from the manifest's new shards; `open` are those that may change."""
 
     keys: dict[str, set[Key]] = field(default_factory=dict)
-    bare_models: set[Key] = field(default_factory=set)
+    open: dict[str, set[Key]] = field(default_factory=dict)
     loaded: set[str] = field(default_factory=set)
 
     def update(self, root: Path, manifest: Manifest) -> None:
@@ -46,13 +50,13 @@ class KnownKeys:
     def _load(self, root: Path, table: str, shards: list[Shard]) -> None:
         if not shards:
             return
-        if table == "models":
-            rows = read_shards(root, table, shards, [*KEYS[table], _COMPLETING_COLUMN])
-            bare = set(_keys(table, rows.filter(pc.field(_COMPLETING_COLUMN).is_null())))
-            complete = set(_keys(table, rows)) - bare
-            self.bare_models = (self.bare_models | bare) - complete
-        else:
-            rows = read_shards(root, table, shards, KEYS[table])
+        extra = [_OPENING_COLUMN[table]] if table in _SUPERSEDABLE else []
+        rows = read_shards(root, table, shards, [*KEYS[table], *extra])
+        if table in _SUPERSEDABLE:
+            is_open = _are_open(table, rows)
+            found = set(_keys(table, _masked(rows, is_open)))
+            settled = set(_keys(table, _masked(rows, (not state for state in is_open))))
+            self.open[table] = (self.open.get(table, set()) | found) - settled
         self.of(table).update(_keys(table, rows))
         self.loaded.update(shard.path for shard in shards)
 
@@ -67,7 +71,7 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
         if table in tables:
             novel[table] = _first_unknown(table, tables[table], known.of(table))
     if "models" in tables:
-        novel["models"] = _novel_models(tables["models"], known)
+        novel["models"] = _novel_or_settling("models", tables["models"], known)
     if "graphs" in tables:
         novel["graphs"] = _novel_graphs(novel, known)
     _follow_graphs(novel)
@@ -76,31 +80,40 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
     return novel
 
 
-def superseded_models(models: pa.Table, known: KnownKeys) -> set[str]:
-    """Return the ids among novel rows of `models` that replace a row of the corpus."""
-    return {str(key[0]) for key in _keys("models", models) if key in known.of("models")}
+def superseded_keys(table: str, rows: pa.Table, known: KnownKeys) -> set[Key]:
+    """Return the keys among novel rows of a table that replace a row of the corpus."""
+    return {key for key in _keys(table, rows) if key in known.of(table)} if table in _SUPERSEDABLE else set()
+
+
+def without_keys(table: str, rows: pa.Table, keys: set[Key]) -> pa.Table:
+    """Return the rows of other keys, in their order."""
+    return _masked(rows, (key not in keys for key in _keys(table, rows)))
 
 
 def distinct_rows(table: str, rows: pa.Table) -> pa.Table:
-    """Return the first row of each key, in their order; of `models` the first that knows its parameters."""
+    """Return the first row of each key, in their order; the first that leaves nothing open where there is one."""
     if table in APPEND_ONLY:
         return rows
-    if table == "models":
-        complete = [count is not None for count in rows.column(_COMPLETING_COLUMN).to_pylist()]
-        rows = pa.concat_tables([_masked(rows, complete), _masked(rows, (not known for known in complete))])
+    if table in _SUPERSEDABLE:
+        is_open = _are_open(table, rows)
+        rows = pa.concat_tables([_masked(rows, (not state for state in is_open)), _masked(rows, is_open)])
     return _first_unknown(table, rows, set())
 
 
-def _novel_models(models: pa.Table, known: KnownKeys) -> pa.Table:
-    """Keep unknown models, and known ones whose parameters are known only now."""
-    distinct = distinct_rows("models", models)
-    completes = [count is not None for count in distinct.column(_COMPLETING_COLUMN).to_pylist()]
-    seen = known.of("models")
+def _novel_or_settling(table: str, rows: pa.Table, known: KnownKeys) -> pa.Table:
+    """Keep rows of unknown keys, and those that settle what a known row leaves open."""
+    distinct = distinct_rows(table, rows)
+    seen, still_open = known.of(table), known.open.get(table, set())
     mask = [
-        key not in seen or (key in known.bare_models and complete)
-        for key, complete in zip(_keys("models", distinct), completes, strict=True)
+        key not in seen or (key in still_open and not is_open)
+        for key, is_open in zip(_keys(table, distinct), _are_open(table, distinct), strict=True)
     ]
     return _masked(distinct, mask)
+
+
+def _are_open(table: str, rows: pa.Table) -> list[bool]:
+    values = rows.column(_OPENING_COLUMN[table]).to_pylist()
+    return [value is None if table == "models" else value in OPEN_REASONS for value in values]
 
 
 def _novel_graphs(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:
@@ -120,7 +133,7 @@ def _follow_graphs(novel: dict[str, pa.Table]) -> None:
 
 
 def _novel_constraints(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:
-    constraints = _first_unknown("constraints", novel["constraints"], known.of("constraints"))
+    constraints = _novel_or_settling("constraints", novel["constraints"], known)
     signatures = {signature for (signature,) in known.of("graphs")}
     if "graphs" in novel:
         signatures.update(novel["graphs"].column("signature_sha256").to_pylist())

@@ -27,7 +27,7 @@ from storage.schemas import KEYS, SCHEMAS
 
 if TYPE_CHECKING:
     from extract.custom_ops import CustomOp
-    from extract.validation import Constraint
+    from extract.verdicts import Constraint
 
 _FLOATING = ("float", "bfloat")
 _EXACT_DOUBLE = 2**53

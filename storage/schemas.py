@@ -160,7 +160,13 @@ _CONSTRAINTS = pa.schema(
         _signature(),
         _column("constraint", pa.string(), "Which check (definitions.md section 2).", null=False),
         _column("outcome", pa.string(), "passed, failed or not_applicable.", null=False),
-        _column("level", pa.string(), "static (by text alone), fake or real tensors.", null=False),
+        _column(
+            "level",
+            pa.string(),
+            "static (by text alone), fake or real tensors; levels stand beside each other, the view "
+            "current_constraints gives the highest.",
+            null=False,
+        ),
         _column("reason", pa.string(), "Why it failed, or a finding; null when there is none."),
         _column("detail", pa.string(), "Particulars of the reason; null when there are none."),
         _column("seconds", pa.float64(), "Seconds that the check took; null if not measured.", volatile=True),
@@ -270,7 +276,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "graphs": ("signature_sha256",),
     "graph_texts": ("signature_sha256",),
     "graph_sources": ("model_id", "part"),
-    "constraints": ("signature_sha256", "constraint"),
+    "constraints": ("signature_sha256", "constraint", "level"),
     "failures": ("subject", "step", "run_id"),
     "nodes": ("signature_sha256", "index"),
     "custom_ops": ("name",),

@@ -8,7 +8,9 @@ alone. Requests (header, payload) and their replies:
   `{"fell_back": bool}` and the tables of the trace as Arrow streams: with the function mode those of part 0, which
   `fell_back` to real tensors or not; with Dynamo those of all its parts, from `first_part` on
 - `{"do": "crosscheck", "model_id": ..., "max_params": null or int}` -> `{"crosscheck": fields of Crosscheck}`
-- `{"do": "validate", "level": "static" or "fake"}`, payload: those tables -> `{}` and the table of verdicts
+- `{"do": "validate", "level": "static", "fake" or "real"}`, payload: those tables -> `{}` and the table of verdicts;
+  `max_bytes` and `max_flop` bound what `real` runs
+- `{"do": "fidelity", "model_id": ..., "max_params": null or int}`, payload and bounds as above -> likewise
 
 Modules named with --import are foreign: with any of them each request is answered in a fork of its own.
 An expected failure is `{"failure": {"reason": ..., "detail": ...}}`; a reply always has `seconds`, the wall time here.
@@ -26,14 +28,14 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from extract.failure import Reason, SubjectError
+from extract.failure import Reason, SubjectError, is_starved
 from extract.sandbox_child import FDS_NAME, serve, take_pipes
 from extract.sandbox_frames import Header
 
 if TYPE_CHECKING:
-    from extract.validation import StoredGraph
+    from extract.budget import RealBudget
+    from extract.verdicts import Constraint, StoredGraph
 
-_STARVED = ("can't allocate memory", "not enough memory", "bad_alloc", "out of memory")
 _DETAIL_CHARS = 1000
 
 
@@ -78,7 +80,7 @@ def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
 
 def explain(error: BaseException) -> dict[str, str]:
     """Return the reason and the detail (one line) of what a model, or the step for it, raised."""
-    if any(_is_starved(cause) for cause in _causes(error)):
+    if any(is_starved(cause) for cause in _causes(error)):
         said = error.detail if isinstance(error, SubjectError) else str(error)
         return _failure(Reason.OUT_OF_MEMORY, said or type(error).__name__)
     if isinstance(error, SubjectError):
@@ -127,11 +129,31 @@ def crosscheck(header: Header, payload: bytes) -> tuple[Header, bytes]:
 def validate(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Return the verdicts on the graphs in the payload."""
     from extract.validation import validate as verdicts_on
-    from storage.records import constraint_table, tables_to_bytes
 
     stored = stored_graph(payload)
-    verdicts = verdicts_on(stored, header["level"])
+    return _verdicts_reply(stored, verdicts_on(stored, header["level"], _budget(header)))
+
+
+def fidelity(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Return the verdict on the graph in the payload against one of its models."""
+    from extract.fidelity import FidelityConfig, check_fidelity
+
+    stored = stored_graph(payload)
+    config = FidelityConfig(_budget(header), header.get("max_params"))
+    return _verdicts_reply(stored, [check_fidelity(stored, header["model_id"], config)])
+
+
+def _verdicts_reply(stored: StoredGraph, verdicts: list[Constraint]) -> tuple[Header, bytes]:
+    from storage.records import constraint_table, tables_to_bytes
+
     return {}, tables_to_bytes({"constraints": constraint_table(stored.hashes.signature_sha256, verdicts)})
+
+
+def _budget(header: Header) -> RealBudget:
+    from extract.budget import RealBudget
+
+    given = {name: header[name] for name in ("max_bytes", "max_flop") if header.get(name) is not None}
+    return RealBudget(**given)
 
 
 def stored_graph(payload: bytes) -> StoredGraph:
@@ -139,7 +161,7 @@ def stored_graph(payload: bytes) -> StoredGraph:
     from extract.custom_ops import CustomOp
     from extract.hashing import GraphHashes
     from extract.model_ref import ValueRead
-    from extract.validation import StoredGraph
+    from extract.verdicts import StoredGraph
     from storage.records import graph_from_rows, tables_from_bytes
 
     tables = tables_from_bytes(payload)
@@ -156,7 +178,13 @@ def stored_graph(payload: bytes) -> StoredGraph:
     )
 
 
-_HANDLERS = {"discover": discover, "trace": trace, "crosscheck": crosscheck, "validate": validate}
+_HANDLERS = {
+    "discover": discover,
+    "trace": trace,
+    "crosscheck": crosscheck,
+    "validate": validate,
+    "fidelity": fidelity,
+}
 
 
 def _restore_defaults() -> None:
@@ -180,12 +208,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-def _is_starved(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(words in str(error) for words in _STARVED)
-    )
 
 
 if __name__ == "__main__":

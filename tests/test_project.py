@@ -86,7 +86,7 @@ def test_each_file_and_folder_that_the_readme_names_exists() -> None:
 
 def test_each_benchmark_that_the_readme_names_exists() -> None:
     named = set(re.findall(r"benchmarks\.(\w+)", README))
-    assert {"trace", "calibrate", "replay", "kill", "concurrent"} <= named
+    assert {"trace", "calibrate", "fidelity", "kill", "concurrent"} <= named
     assert all((ROOT / "benchmarks" / f"{name}.py").exists() for name in named)
 
 

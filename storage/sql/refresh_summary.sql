@@ -22,5 +22,5 @@ FROM
             count(*) FILTER (outcome = 'passed') AS num_passed,
             count(*) FILTER (outcome = 'failed') AS num_failed,
             count(*) FILTER (outcome = 'not_applicable') AS num_not_applicable
-        FROM constraints
+        FROM current_constraints
     );

@@ -10,8 +10,6 @@ import torch
 from benchmarks.model_list import TRACE45, read_names
 from benchmarks.peers.captured import Captured, measure, to_graph
 from benchmarks.refresh_runs import STARTER, write_model_list
-from benchmarks.replay import candidate_names
-from benchmarks.replay_child import largest_difference
 from benchmarks.trace import SideRun, compare
 from extract.hashing import hash_graph
 from extract.sources import list_models
@@ -72,14 +70,6 @@ def test_a_ratio_counts_models_on_which_both_succeeded() -> None:
     assert compare(ours, side({"a": None, "b": None}, write_s=0.0)) is None
 
 
-def test_equal_bits_differ_by_nothing_and_other_shapes_by_infinity() -> None:
-    tensor = torch.tensor([1.0, float("nan")])
-    assert largest_difference((tensor,), (tensor.clone(),)) == 0.0
-    assert largest_difference((tensor,), (tensor[:1],)) == float("inf")
-    assert largest_difference((torch.tensor([2.0]),), (torch.tensor([1.0]),)) == 0.5
-    assert largest_difference((torch.tensor([0.0]),), (torch.tensor([-0.0]),)) > 0
-
-
 def test_the_model_lists_name_models_that_there_are_once_each(tmp_path: Any) -> None:
     known = {model.model_id for source in ("timm", "transformers") for model in list_models(source)}
     trace45, starter = read_names(TRACE45), read_names(STARTER)
@@ -90,9 +80,3 @@ def test_the_model_lists_name_models_that_there_are_once_each(tmp_path: Any) -> 
     hundred = write_model_list(tmp_path / "models.txt", 100, seed=1)
     assert len(set(hundred)) == 100
     assert read_names(tmp_path / "models.txt") == hundred
-
-
-def test_replay_candidates_take_one_of_each_family_before_a_second() -> None:
-    names = candidate_names()
-    assert names == candidate_names()
-    assert len(set(names)) == len(names)

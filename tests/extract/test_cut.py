@@ -10,9 +10,9 @@ import torch
 from extract.cut import CutError, cut, cut_into, live_results
 from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import graph_sha256
+from extract.pieces import run_pieces
 from extract.replay import replay
 from extract.tracer import trace_module
-from extract.validation import run_pieces
 
 X = TensorRef(0)
 

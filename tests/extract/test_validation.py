@@ -14,9 +14,11 @@ from extract.graph import Graph, Node, OpRef, TensorMeta, TensorRef
 from extract.hashing import hash_graph
 from extract.literals import arguments_json
 from extract.model_ref import ValueRead
+from extract.pieces import choose_cuts
 from extract.text import render
 from extract.tracer import trace_module
-from extract.validation import Constraint, StoredGraph, choose_cuts, validate
+from extract.validation import validate
+from extract.verdicts import Constraint, StoredGraph
 
 
 class Small(torch.nn.Module):

@@ -16,7 +16,7 @@ from storage.corpus import Corpus
 from tests.storage.sample_traces import batch, small_trace
 
 _MAIN = "from flows.cli import main; main()"
-_COMMANDS = ("refresh", "tables", "sql", "show", "stats", "fsck", "compact", "diff")
+_COMMANDS = ("refresh", "validate", "tables", "sql", "show", "stats", "fsck", "compact", "diff")
 
 
 @pytest.fixture

@@ -404,3 +404,31 @@ def test_a_manifest_is_never_overwritten(corpus: Corpus) -> None:
         create_manifest(corpus.root, empty_manifest("other"))
     assert manifest_path(corpus.root, 1).read_bytes() == before
     assert len(list((corpus.root / "manifests").iterdir())) == 1
+
+
+def _verdict(signature: str, level: str, reason: str | None = None) -> pa.Table:
+    row = {"signature_sha256": signature, "constraint": "runnable", "outcome": "passed", "level": level}
+    return rows_to_table("constraints", [row | {"reason": reason}])
+
+
+def test_verdicts_of_two_levels_stand_beside_each_other_and_the_first_of_each_wins(corpus: Corpus) -> None:
+    tables = batch([small_trace("a")])
+    signature = tables["graphs"].column("signature_sha256")[0].as_py()
+    _commit(corpus, tables | {"constraints": _verdict(signature, "fake")})
+    _commit(corpus, {"constraints": _verdict(signature, "real", "first")})
+    _commit(corpus, {"constraints": _verdict(signature, "real", "second")})
+    rows = corpus.read("constraints", ["level", "reason"]).to_pylist()
+    assert sorted(rows, key=str) == [{"level": "fake", "reason": None}, {"level": "real", "reason": "first"}]
+
+
+@pytest.mark.parametrize("reason", ["over_budget", "killed"])
+def test_a_verdict_that_was_not_reached_gives_way_and_never_comes_back(corpus: Corpus, reason: str) -> None:
+    tables = batch([small_trace("a")])
+    signature = tables["graphs"].column("signature_sha256")[0].as_py()
+    _commit(corpus, tables | {"constraints": _verdict(signature, "real", reason)})
+    _commit(corpus, {"constraints": _verdict(signature, "real", reason)})
+    assert corpus.read("constraints", ["reason"]).column(0).to_pylist() == [reason]
+    _commit(corpus, {"constraints": _verdict(signature, "real")})
+    _commit(corpus, {"constraints": _verdict(signature, "real", reason)})
+    corpus.compact()
+    assert corpus.read("constraints", ["reason"]).column(0).to_pylist() == [None]

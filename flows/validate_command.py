@@ -1,0 +1,126 @@
+"""`passnet validate`: run the flow on this machine, a Prefect server brought along; show what verdicts stand."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from extract.budget import RealBudget
+from flows.printing import print_table
+from flows.progress import REPORTER, Reporter, reporter_for
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+from flows.refresh_command import INTERRUPTED_CODE, TERMINATED_CODE, stop_on_signals
+
+if TYPE_CHECKING:
+    from flows.validate import ValidationSummary
+
+
+def validate(
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    level: Annotated[
+        str, typer.Option(help="static (text alone), fake (shapes and dtypes) or real (seeded values, bit for bit).")
+    ] = "fake",
+    fidelity: Annotated[
+        bool | None,
+        typer.Option(
+            "--fidelity/--no-fidelity", help="Also build a model of each graph and compare; default at level real."
+        ),
+    ] = None,
+    models: Annotated[Path | None, typer.Option(help="Only graphs of these models: ids, one a line.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only N graphs, the smallest that lack verdicts.", min=1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1)] = None,
+    max_bytes: Annotated[
+        int, typer.Option(help="Leave out graphs whose run is estimated to take more memory (level real).", min=1)
+    ] = RealBudget().max_bytes,
+    max_flop: Annotated[
+        float, typer.Option(help="Leave out graphs whose run is estimated to take more FLOP (level real).", min=1.0)
+    ] = RealBudget().max_flop,
+    max_params: Annotated[
+        int | None, typer.Option(help="Build no model of more parameters for --fidelity.", min=0)
+    ] = None,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Begin no further graph after this wall time.", min=1.0)
+    ] = None,
+    graph_seconds: Annotated[float, typer.Option(help="Wall time that one graph may take.", min=1.0)] = 120.0,
+    import_modules: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable): registers ops."),
+    ] = None,
+) -> None:
+    """Check the stored graphs and store the verdicts; run it again to go on where it stopped.
+
+    The smallest graphs come first. A graph that has its verdicts at the level is left alone, except that one left out
+    for its cost is taken up by a run with larger bounds.
+    """
+    reporter = reporter_for(Console(stderr=True))
+    stop_on_signals()
+    try:
+        _check(corpus, level, models)
+        summary = _run(
+            reporter,
+            corpus=str(corpus),
+            level=level,
+            fidelity=fidelity,
+            models_file=str(models) if models else None,
+            limit=limit,
+            workers=workers,
+            max_bytes=max_bytes,
+            max_flop=max_flop,
+            max_params=max_params,
+            max_seconds=max_seconds,
+            graph_seconds=graph_seconds,
+            import_modules=import_modules or [],
+        )
+    except KeyboardInterrupt as interrupt:
+        reporter.close()
+        Console(stderr=True).print("passnet: stopped; run the same command again to go on", highlight=False)
+        raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
+    finally:
+        reporter.close()
+    _show(summary)
+
+
+def _check(corpus: Path, level: str, models: Path | None) -> None:
+    """Refuse what cannot work before anything is written or started."""
+    from flows.refresh_plan import read_model_list
+    from storage.corpus import Corpus
+    from tasks.levels import check_level
+
+    check_level(level)
+    if models is not None:
+        read_model_list(models)
+    Corpus.open(corpus, write=True).close()
+
+
+def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> ValidationSummary:
+    from flows.server import prefect_server
+
+    reporter.stage("starting Prefect")
+    logging.disable(logging.WARNING)
+    with prefect_server(Path(corpus).absolute() / ".prefect"):
+        from flows.validate import validate as validate_flow
+
+        token = REPORTER.set(reporter)
+        try:
+            return validate_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        finally:
+            REPORTER.reset(token)
+
+
+def _show(summary: ValidationSummary) -> None:
+    columns = ("constraint", "level", "passed", "failed", "not_applicable", "passed_frac", "reasons")
+    rows = [[_shown(row[column]) for column in columns] for row in summary.verdicts]
+    print_table(columns, rows, f"verdicts in {summary.corpus}")
+    left = f", {summary.num_left:,} still lack some" if summary.num_left else ""
+    typer.echo(f"{summary.num_now:,} graphs checked now in {summary.seconds:.1f} s{left}")
+    if any(row["failed"] for row in summary.verdicts):
+        query = "SELECT * FROM current_constraints WHERE outcome = 'failed'"
+        typer.echo(f'next: passnet sql --corpus {summary.corpus} "{query}"')
+
+
+def _shown(value: object) -> object:
+    return "" if value is None else f"{value:.1%}" if isinstance(value, float) else value

@@ -1,0 +1,131 @@
+"""Operands made from records: values, strides and ranges as stored, indices legal, activations of order 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from extract.graph import Graph, TensorMeta
+from extract.index_ranges import index_ranges
+from extract.model_tracing import trace_model
+from extract.operands import calibrate, operand_recipe
+from extract.replay import replay
+from extract.tracer import trace_module
+from tests.extract.conftest import Program
+
+
+def operand(**fields: Any) -> torch.Tensor:
+    meta = TensorMeta(**{"name": "t", "kind": "constant", "original_name": "t", **fields})
+    return operand_recipe(Graph((), (meta,), ()), seed=1).make()[0]
+
+
+def graph_of(body: Callable[..., object], *inputs: torch.Tensor) -> Graph:
+    module = Program(body).to("meta")
+    return trace_module(module, tuple(value.to("meta") for value in inputs), subject="test").graph
+
+
+def test_stored_values_and_strides_come_back() -> None:
+    made = operand(shape=(2, 3), stride=(1, 2), dtype="float32", values=(1.0, 2.0, 3.0, 4.0, 5.0, 6.0))
+    assert made.stride() == (1, 2)
+    assert made.tolist() == [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+    expanded = operand(shape=(3, 2), stride=(0, 1), dtype="int64", values=(7, 8, 7, 8, 7, 8))
+    assert (expanded.stride(), expanded.tolist()) == ((0, 1), [[7, 8]] * 3)
+
+
+def test_drawn_tensors_follow_their_statistics_strides_and_seed() -> None:
+    fields = {
+        "shape": (64, 65),
+        "stride": (1, 64),
+        "dtype": "bfloat16",
+        "mean": 3.0,
+        "std": 0.5,
+        "min": 2.0,
+        "max": 4.0,
+    }
+    made = operand(**fields)
+    assert (made.stride(), made.dtype) == ((1, 64), torch.bfloat16)
+    assert made.float().mean() == pytest.approx(3.0, abs=0.05)
+    assert float(made.min()) >= 2.0 and float(made.max()) <= 4.0
+    assert torch.equal(made, operand(**fields))
+    assert operand(shape=(70, 2), stride=(0, 1), dtype="float32").stride() == (0, 1)
+    assert operand(shape=(0, 5), stride=(5, 1), dtype="float32").shape == (0, 5)
+
+
+def test_a_variance_is_positive_and_a_stat_that_is_not_finite_gives_way_to_the_role() -> None:
+    made = operand(
+        kind="buffer", original_name="bn.running_var", shape=(99,), stride=(1,), dtype="float32", mean=0.0, std=1.0
+    )
+    assert float(made.min()) > 0
+    unknown = operand(shape=(99,), stride=(1,), dtype="float32", mean=float("nan"), std=float("inf"))
+    assert bool(unknown.isfinite().all())
+
+
+def test_bools_are_true_and_integers_small() -> None:
+    assert bool(operand(shape=(70,), stride=(1,), dtype="bool").all())
+    assert set(operand(shape=(99,), stride=(1,), dtype="int64").tolist()) == {0, 1}
+    assert set(operand(original_name="attention_mask", shape=(99,), stride=(1,), dtype="int64").tolist()) == {1}
+    assert int(operand(shape=(99,), stride=(1,), dtype="int32", min=5.0, max=9.0).max()) in range(8, 10)
+
+
+INDEXING: list[tuple[Callable[..., Any], int]] = [
+    (lambda m, i, w: torch.nn.functional.embedding(i.view(-1), w), 10),
+    (lambda m, i, w: w[i], 10),
+    (lambda m, i, w: w[:, i], 6),
+    (lambda m, i, w: w[..., i], 6),
+    (lambda m, i, w: w[None, i + 2], 8),
+    (lambda m, i, w: w[9 - i], 10),
+    (lambda m, i, w: w[torch.cat([i, i.flip(0)]).reshape(2, -1).long() * 2], 5),
+    (lambda m, i, w: torch.index_select(w, 1, i), 6),
+    (lambda m, i, w: torch.gather(w, -1, i.view(1, -1).expand(10, -1)), 6),
+    (lambda m, i, w: torch.nn.functional.one_hot(i, 7), 7),
+    (lambda m, i, w: w.scatter(1, i.view(1, -1), 1.0), 6),
+]
+
+
+@pytest.mark.parametrize(("body", "num_legal"), INDEXING)
+def test_indices_stay_legal_and_use_the_whole_range(body: Callable[..., Any], num_legal: int) -> None:
+    graph = graph_of(body, torch.zeros(6, dtype=torch.int64), torch.zeros(10, 6))
+    ((position, found),) = index_ranges(graph).items()
+    assert graph.tensors[position].original_name == "x"
+    assert (found.low, found.high) == (0, num_legal - 1)
+    for seed in range(5):
+        replay(graph, operand_recipe(graph, seed).make())
+
+
+def test_a_mask_that_hides_what_it_marks_hides_nothing() -> None:
+    inputs = torch.ones(2, 70), torch.ones(70).bool()
+    hiding = graph_of(lambda m, x, mask: x.masked_fill(mask[None], float("-inf")), *inputs)
+    assert not operand_recipe(hiding, 0).make()[1].any()
+    keeping = graph_of(lambda m, x, mask: x.masked_fill(~mask.unsqueeze(0), float("-inf")), *inputs)
+    assert operand_recipe(keeping, 0).make()[1].all()
+
+
+def activation_sizes(graph: Graph, operands: list[torch.Tensor]) -> list[float]:
+    """Root mean squares of what ops return."""
+    sizes: list[float] = []
+
+    def watch(index: int, run: Callable[[], Any]) -> Any:
+        returned = run()
+        if isinstance(returned, torch.Tensor) and returned.is_floating_point():
+            sizes.append(float(returned.float().square().mean().sqrt()))
+        return returned
+
+    replay(graph, operands, execute=watch)
+    return sizes
+
+
+@pytest.mark.parametrize("name", ["test_nfnet", "mobilenetv3_small_050", "test_vit", "resnet18"])
+def test_activations_neither_vanish_nor_explode(name: str) -> None:
+    graph = trace_model(f"timm/{name}").graph
+    sizes = activation_sizes(graph, calibrate(operand_recipe(graph, 0)).make())
+    assert min(sizes) > 1e-3 and max(sizes) < 1e3, (min(sizes), max(sizes))
+
+
+def test_without_calibration_a_deep_net_fades() -> None:
+    graph = trace_model("timm/mobilenetv3_small_050").graph
+    recipe = operand_recipe(graph, 0)
+    before, after = (activation_sizes(graph, made.make())[-1] for made in (recipe, calibrate(recipe)))
+    assert before < 0.01 < 0.1 < after < 10
