@@ -90,6 +90,10 @@ _OWN_NAMESPACES = frozenset(
 )
 
 
+# Functions of torch without a public name that models call through torch.nn and through checks: spelled as aten ops.
+_PRIVATE_OPERATIONS = frozenset({"_weight_norm", "_is_all_true", "_is_any_true"})
+
+
 class UnknownCallable(LookupError):
     """A callable that has no public torch-level name, or a name that the allowlist lacks."""
 
@@ -147,9 +151,8 @@ def _spelling_of(func: Callable[..., Any]) -> tuple[str, bool]:
         return f"torch.Tensor.{descriptor.__name__}{suffix}", False  # pyright: ignore[reportOptionalMemberAccess]
     module, name = getattr(func, "__module__", None), getattr(func, "__name__", None)
     name = str(name)
-    is_torchs_own = func in (getattr(torch, name, None), getattr(torch.Tensor, name, None))
-    if name.startswith("_") and is_torchs_own and hasattr(torch.ops.aten, name):
-        return f"torch.ops.aten.{name}", False  # a private function of torch that is an aten op (torch._weight_norm)
+    if name in _PRIVATE_OPERATIONS and func in (getattr(torch, name, None), getattr(torch.Tensor, name, None)):
+        return f"torch.ops.aten.{name}", False
     raise UnknownCallable(f"{module}.{name} has no public torch-level name")
 
 

@@ -123,6 +123,8 @@ class TensorIdentity:
         if registered is not None and registered[0] is tensor:
             return self.lift(tensor, registered[1], registered[2])
         path, refusal = self._attribute_path(tensor), self.origins.refusal(tensor)
+        if self._make_twin is not None and is_real(tensor) and tensor.numel() == 0:
+            refusal = None  # no value can be lost: what holds none cannot come of data that holds none
         if path is None and not is_real(tensor):
             refusal = refusal or "was made outside the recorded calls"
         if refusal is not None:

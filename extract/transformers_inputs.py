@@ -144,11 +144,18 @@ def load_rules() -> Rules:
 def row_of(model_type: str, head: str = BASE_HEAD) -> TypeRow:
     """Return what the table says of a type with a head; an empty row when it says nothing.
 
-    A head without a row of its own has the type's, but for the class and the method.
+    A head without a row of its own has the type's, but for the class and the method, under the row that all types
+    with that head share (`*/multiple-choice`).
     """
     types = load_rules().types
     row = types.get(model_type, TypeRow())
-    return row if head == BASE_HEAD else types.get(f"{model_type}/{head}", replace(row, model_class=None, method=None))
+    if head == BASE_HEAD:
+        return row
+    own = types.get(f"{model_type}/{head}")
+    if own is not None:
+        return own
+    shared = types.get(f"*/{head}", TypeRow())
+    return replace(row, model_class=None, method=None, inputs={**row.inputs, **shared.inputs})
 
 
 def _rule(name: str, named: list[str], rules: Rules) -> str:

@@ -19,7 +19,7 @@ from tests.extract.conftest import Program
 
 ROOT = Path(__file__).parents[2]
 MEASURE = """
-import resource, sys, torch
+import pathlib, sys, torch
 torch.set_num_threads(1)
 from extract.model_tracing import trace_model
 from extract.operands import operand_recipe
@@ -29,10 +29,12 @@ for name in ("timm/test_vit", "timm/test_resnet"):  # what torch itself takes is
     warm = trace_model(name).graph
     replay(warm, operand_recipe(warm, 0).make())
 graph = trace_model(sys.argv[1]).graph
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+status, reset = pathlib.Path("/proc/self/status"), pathlib.Path("/proc/self/clear_refs")
+reset.write_text("5")  # the peak starts anew at what is held now (proc(5))
+held = lambda: int(status.read_text().split("VmHWM:")[1].split()[0])
+before = held()
 replay(graph, operand_recipe(graph, 0).make())
-taken = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-print(taken, estimate_cost(graph).peak_bytes)
+print(1024 * (held() - before), estimate_cost(graph).peak_bytes)
 """
 
 

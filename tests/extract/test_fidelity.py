@@ -100,7 +100,7 @@ def source_of(make: Callable[[], torch.nn.Module]) -> Callable[[str, Preparation
         ids[0, 0] = seed
         return Inputs((ids,), {"mask": torch.rand(2, 70, generator=torch.Generator().manual_seed(seed))})
 
-    return lambda model_id, preparation: Prepared(ModelRef(model_id, "test"), make(), make_inputs)
+    return lambda model_id, preparation: Prepared(ModelRef(model_id, "test"), make(), make_inputs, {})
 
 
 def traced(prepared: Prepared, seed: int = 1) -> StoredGraph:
