@@ -10,6 +10,14 @@ WITH sizes AS (
 returned AS (
     SELECT signature_sha256, sum(coalesce(list_product(output_shape), 1)) AS num_elements FROM nodes GROUP BY signature_sha256
 ),
+parts AS (
+    -- A part of a model cannot be compared with the whole: fidelity is not asked of it.
+    SELECT
+        signature_sha256,
+        model_id,
+        part = 0 AND (coalesce(tracer, 'function_mode') <> 'dynamo' OR count(*) OVER (PARTITION BY model_id) = 1) AS is_whole
+    FROM graph_sources
+),
 judged AS (
     SELECT signature_sha256, list("constraint") AS constraints
     FROM constraints
@@ -24,8 +32,11 @@ judged AS (
         )
     GROUP BY signature_sha256
 )
-SELECT signature_sha256, min(model_id) AS model_id, any_value(coalesce(judged.constraints, [])) AS judged
-FROM graph_sources
+SELECT
+    signature_sha256,
+    coalesce(min(model_id) FILTER (is_whole), min(model_id)) AS model_id,
+    coalesce(any_value(judged.constraints), []) || if(bool_or(is_whole), [], ['fidelity']) AS judged
+FROM parts
 JOIN sizes USING (signature_sha256)
 LEFT JOIN returned USING (signature_sha256)
 LEFT JOIN judged USING (signature_sha256)

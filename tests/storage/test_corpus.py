@@ -23,7 +23,7 @@ from storage.comparison import comparable_tables, differences
 from storage.corpus import Corpus
 from storage.errors import UsageError, WriteError
 from storage.fsck import fsck
-from storage.manifest import Shard, manifest_path
+from storage.manifest import Shard, create_manifest, manifest_path
 from storage.records import model_table, rows_to_table, trace_tables
 from storage.schemas import SCHEMA_VERSION, SCHEMAS
 from tests.storage.sample_traces import NOW, batch, failure, small_trace
@@ -164,6 +164,35 @@ def test_a_column_that_an_older_shard_lacks_reads_as_null(corpus: Corpus) -> Non
     path = corpus.root / shard.path
     pq.write_table(pq.read_table(path).drop_columns(["licence"]), path)
     assert corpus.read("models").column("licence").to_pylist() == [None]
+
+
+def test_a_corpus_of_the_first_schema_is_read_whole_and_added_to(corpus: Corpus) -> None:
+    _commit(corpus, batch([small_trace("old")]))
+    added = ["head", "repairs", "modalities", "modalities_received", "inputs", "num_guesses", "parameters_used_frac"]
+    _make_older(corpus, "models", added)
+    with corpus.connect() as connection:
+        assert connection.execute("SELECT model_id, head, inputs FROM models").fetchall() == [("timm/old", None, None)]
+        assert connection.execute("SELECT status, reason FROM coverage").fetchall() == [
+            ("traced", "traced before this was recorded")
+        ]
+    _commit(corpus, batch([small_trace("new", width=8)]), "later")
+    assert _model_ids(corpus, "models") == ["timm/new", "timm/old"]
+    with corpus.connect() as connection:
+        assert connection.execute("SELECT count(*) FROM models").fetchall() == [(2,)]
+
+
+def _make_older(corpus: Corpus, table: str, columns: list[str]) -> None:
+    """Rewrite the shards of a table as they were before `columns` were added, and say so in the manifest."""
+    manifest = corpus.manifest()
+    shards = []
+    for shard in manifest.shards(table):
+        path = corpus.root / shard.path
+        pq.write_table(pq.read_table(path).drop_columns(columns), path)
+        shards.append(dataclasses.replace(shard, schema_version=1, bytes=path.stat().st_size))
+    older = dataclasses.replace(manifest, tables={**manifest.tables, table: tuple(shards)}, schema_version=1)
+    path = manifest_path(corpus.root, manifest.number)
+    path.unlink()
+    create_manifest(corpus.root, older)
 
 
 def test_compaction_keeps_rows_and_older_manifests(corpus: Corpus) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from extract.budget import RealBudget
 from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef
+from extract.hashing import hash_graph
 from extract.model_ref import ModelRef, Trace
 from extract.sandbox import Limits
 from storage.corpus import Corpus
@@ -26,6 +27,7 @@ from tasks.validate import (
     find_candidates,
     validate_shard,
 )
+from tests.storage.sample_traces import batch, small_trace
 
 SCALAR = (OutputMeta((), (), (), "float32"),)
 CONFIG = ValidationConfig("run", "real", fidelity=False)
@@ -100,6 +102,16 @@ def test_the_smallest_graphs_come_first_and_only_those_that_lack_verdicts(corpus
     (outcome,) = shard(session, with_fidelity, replace(CONFIG, fidelity=True))
     assert outcome.verdicts == (("fidelity", "not_applicable", "unknown_model"),)
     assert not find_candidates(corpus, replace(CONFIG, fidelity=True), ["test/small"])
+
+
+def test_fidelity_is_asked_of_whole_models_and_not_of_their_parts(tmp_path: Path) -> None:
+    whole, part = small_trace("branching", ops=3), replace(small_trace("branching"), tracer="dynamo", part=1)
+    with Corpus.create(tmp_path / "corpus") as corpus:
+        corpus.commit(corpus.stage(batch([whole, part]), "run"), "run", {})
+        found = find_candidates(corpus, ValidationConfig("run", "real", fidelity=True))
+    asked = {candidate.signature_sha256: "fidelity" in candidate.missing for candidate in found}
+    assert sorted(asked.values()) == [False, True]
+    assert asked[hash_graph(whole.graph).signature_sha256]
 
 
 def test_a_hang_and_a_giant_cost_their_own_rows_alone(corpus: Corpus, pool: SandboxPool) -> None:
