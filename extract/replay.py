@@ -6,13 +6,14 @@ Works on real, meta and fake operands. Values are freed after their last use, so
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import torch
+from torch.utils._device import _device_constructors
 
 from extract.arguments import decode
-from extract.graph import Graph, Node, OpRef, Ref, TensorRef
+from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorRef
 from extract.shape_memo import ShapeMemo
 from extract.spelling import resolve
 
@@ -31,7 +32,8 @@ def replay(
 
     Operands may be mutated, as by the model itself. `device` replaces device literals; by default the first operand's.
     With `memo` (meta operands only) a call that an earlier replay made with equal shapes, dtypes and literals is
-    answered from there. `execute(index, run)` stands for each node's call where given: it calls `run`, once or more,
+    answered from there, and a call whose result takes its shape from values returns what its node records.
+    `execute(index, run)` stands for each node's call where given: it calls `run`, once or more,
     and returns what later nodes are to see.
     Raises `extract.spelling.UnknownCallable` for a target off the allowlist, and whatever torch raises.
     """
@@ -66,7 +68,33 @@ def run_node(
     if device is not None and isinstance(kwargs.get("device"), str):
         kwargs["device"] = device
     func = resolve(node.target)
-    return func(*args, **kwargs) if memo is None else memo.call(func, tuple(args), kwargs)
+    if memo is None:
+        return func(*args, **kwargs)
+    if func in _factories() and "device" not in kwargs:
+        kwargs["device"] = device
+    try:
+        return memo.call(func, tuple(args), kwargs)
+    except (NotImplementedError, RuntimeError) as error:
+        if not isinstance(error, NotImplementedError) and "meta tensor" not in str(error):
+            raise
+        return _recorded(node.outputs)
+
+
+@lru_cache(maxsize=1)
+def _factories() -> frozenset[Any]:
+    return frozenset(_device_constructors())
+
+
+def _recorded(outputs: Sequence[OutputMeta], depth: int = 0) -> Any:
+    """Make meta tensors of the shapes, strides and dtypes that a node records, in the structure that it returned."""
+    if not outputs:
+        return None
+    if len(outputs[0].path) == depth:
+        meta = outputs[0]
+        return torch.empty_strided(meta.shape, meta.stride, dtype=getattr(torch, meta.dtype), device="meta")
+    last = max(output.path[depth] for output in outputs)
+    elements = [[output for output in outputs if output.path[depth] == position] for position in range(last + 1)]
+    return tuple(_recorded(element, depth + 1) for element in elements)
 
 
 def _follow(value: Any, path: tuple[int, ...]) -> Any:

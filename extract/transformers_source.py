@@ -6,7 +6,6 @@ cannot run as published are repaired, and inputs made, by `extract.transformers_
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib
 import json
@@ -21,7 +20,7 @@ from typing import Any, cast
 
 import torch
 import transformers
-from transformers import AutoConfig, masking_utils
+from transformers import AutoConfig
 from transformers.initialization import no_init_weights
 from transformers.models.auto import configuration_auto, modeling_auto
 
@@ -31,6 +30,7 @@ from extract.meta_build import build_on_meta
 from extract.model_ref import Domain, ModelRef
 from extract.random_weights import randomise_weights
 from extract.sources import Inputs, Preparation, Prepared, check_size
+from extract.transformers_changes import build_masks_by_broadcast, forget_cached_tensors, run_experts_as_batches
 from extract.transformers_heads import ALL_HEADS, BASE_HEAD, head_mappings
 from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, load_rules, row_of
 
@@ -67,7 +67,7 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
     model_type, head, class_name = _known(model_id)
     row = row_of(model_type, head)
-    _build_masks_by_broadcast()
+    build_masks_by_broadcast()
     try:
         config = make_config(model_type, row)
         module = _build(_model_class(class_name, row), config, preparation)
@@ -86,6 +86,7 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     num_parameters = check_size(model_id, module, preparation.max_params)
 
     def make_inputs(seed: int) -> Inputs:
+        forget_cached_tensors()
         device = "meta" if preparation.weights == "meta" else "cpu"
         try:
             return Inputs((), plan.make(seed, device))
@@ -163,42 +164,13 @@ def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.
         torch.manual_seed(preparation.seed)
         module = construct().eval()
         randomise_weights(module, preparation.seed)
-    _run_experts_as_batches(module)
+    run_experts_as_batches(module)
     return module
-
-
-def _run_experts_as_batches(module: torch.nn.Module) -> None:
-    """Let experts be one batched product, also those whose config is a layer's own copy (`per_layer_config`)."""
-    try:
-        cast("Any", module).set_experts_implementation("batched_mm")
-    except (ValueError, AttributeError, KeyError) as error:
-        log.debug("%s keeps its experts' implementation: %s", type(module).__name__, error)
-        return
-    for submodule in module.modules():
-        config: Any = getattr(submodule, "config", None)
-        if getattr(config, "_experts_implementation_internal", None) == "grouped_mm":
-            config._experts_implementation_internal = "batched_mm"
-
-
-@lru_cache(maxsize=1)
-def _build_masks_by_broadcast() -> None:
-    """Let transformers make every attention mask by broadcasting index tensors.
-
-    For masks made of several functions it uses `torch.vmap`, whose inner tensors no recorded call explains; the values
-    are the same.
-    """
-    masks = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS
-    for name in ("sdpa", "eager"):
-        masks.register(name, partial(_by_broadcast, masks[name]))
-
-
-def _by_broadcast(make_mask: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    return make_mask(*args, **{**kwargs, "use_vmap": False})
 
 
 def _method(module: torch.nn.Module, name: str) -> Callable[..., Any]:
     own = getattr(module, name, None)
-    return own if own is not None else functools.partial(getattr(video_tracking, name), module)
+    return own if own is not None else partial(getattr(video_tracking, name), module)
 
 
 def _known(model_id: str) -> tuple[str, str, str]:

@@ -7,7 +7,10 @@ import torch
 
 from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef, TorchConstant
 from extract.replay import replay
+from extract.shape_memo import ShapeMemo
 from extract.spelling import UnknownCallable
+from extract.tracer import trace_module
+from tests.extract.conftest import Program
 
 X = TensorMeta("x", "input", "x", (2,), (1,), "float32")
 OUT = (OutputMeta((), (2,), (1,), "float32"),)
@@ -56,3 +59,16 @@ def test_values_are_freed_after_their_last_use():
 def test_the_number_of_operands_must_fit():
     with pytest.raises(ValueError, match="takes 1 operands, got 0"):
         replay(graph_of(Node("neg", "torch.neg", (TensorRef(0),), (), OUT)), [])
+
+
+def test_on_meta_a_result_whose_shape_takes_values_is_as_recorded() -> None:
+    def body(module: torch.nn.Module, x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+        return torch.repeat_interleave(x[keep], torch.tensor([2, 1]), dim=0).relu()
+
+    x, keep = torch.randn(3, 4), torch.tensor([True, False, True])
+    graph = trace_module(Program(body), (x, keep), subject="test").graph
+    operands = [torch.empty(meta.shape, dtype=getattr(torch, meta.dtype), device="meta") for meta in graph.tensors]
+    (out,) = replay(graph, operands, memo=ShapeMemo())
+    assert (tuple(out.shape), out.dtype) == ((3, 4), torch.float32)
+    with pytest.raises(NotImplementedError):
+        replay(graph, operands)
