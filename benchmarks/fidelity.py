@@ -27,7 +27,7 @@ from storage.records import tables_from_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
 LOG = ROOT / "benchmarks" / "out" / "fidelity.jsonl"
-MODELS_PER_SOURCE = "timm:200"
+MODELS_PER_SOURCE = "timm:180,transformers:120"
 MAX_PARAMS = 150_000_000
 SEED = 4
 LIMITS = Limits(seconds=180.0, resident_bytes=8 * GIB)

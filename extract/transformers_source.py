@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 import json
 import logging
 import re
@@ -70,7 +71,8 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     build_masks_by_broadcast()
     try:
         config = make_config(model_type, row)
-        module = _build(_model_class(class_name, row), config, preparation)
+        model_class = _model_class(class_name, row)
+        module = _build(model_class, config, preparation)
         if row.method is not None:
             module.forward = _method(module, row.method)
         for path in row.cached:
@@ -94,7 +96,7 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
             raise SubjectError(model_id, Reason.INPUTS_FAILED, describe(error)) from error
 
     model = replace(
-        _model_ref(model_type, head, class_name),
+        _named_ref(model_type, head, class_name, model_class),
         num_parameters=num_parameters,
         config_sha256=_config_sha256(config, class_name, plan),
         repairs=row.reason if row.config or row.init or row.config_class or row.model_class or row.method else None,
@@ -205,8 +207,8 @@ def _model_ref(model_type: str, head: str, class_name: str) -> ModelRef:
         source=SOURCE,
         architecture=class_name,
         family=configuration_auto.model_type_to_module_name(model_type),
-        domain=_domain(class_name, model_type),
-        licence=_licence(model_type),
+        domain=_domain_of(_modalities(class_name, model_type)),
+        licence=_licence_of(_source_text(model_type)),
         gated=False,
         head=head,
     )
@@ -220,17 +222,26 @@ def _source_text(model_type: str) -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
-def _licence(model_type: str) -> str | None:
-    """Return what the header of the model's source file says, as an SPDX name; None where it says nothing."""
-    match = _LICENCE.search(_source_text(model_type)[:3000])
+def _named_ref(model_type: str, head: str, class_name: str, model_class: Any) -> ModelRef:
+    """Return the record of a model; what its type's own file left open comes from the file and bases of its class."""
+    named = _model_ref(model_type, head, class_name)
+    declared = getattr(model_class, "input_modalities", ())
+    modalities = (declared,) if isinstance(declared, str) else tuple(declared or ())
+    path = inspect.getsourcefile(model_class)
+    text = Path(path).read_text(encoding="utf-8") if path and named.licence is None else ""
+    return replace(named, domain=named.domain or _domain_of(modalities), licence=named.licence or _licence_of(text))
+
+
+def _licence_of(text: str) -> str | None:
+    """Return what the header of a source file says, as an SPDX name; None where it says nothing."""
+    match = _LICENCE.search(text[:3000])
     if match is None:
         return None
     return match[1] or ("apache-2.0" if "Apache" in match[0] else "mit")
 
 
-def _domain(class_name: str, model_type: str) -> Domain | None:
-    """Return the domain by what the class says it takes (`input_modalities`); None where it says nothing."""
-    modalities = _modalities(class_name, model_type)
+def _domain_of(modalities: tuple[str, ...]) -> Domain | None:
+    """Return the domain of what takes these modalities; None where there are none."""
     if not modalities:
         return None
     seen = {"image" if modality == "video" else modality for modality in modalities}
