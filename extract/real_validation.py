@@ -61,8 +61,10 @@ def same_bits(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _bits_of(tensor: torch.Tensor) -> torch.Tensor:
-    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    return plain.reshape(-1).view(torch.uint8)
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    if flat.numel() == 1:
+        flat = flat.as_strided((1,), (1,))  # one element counts as contiguous whatever its stride, but not for a view
+    return flat.view(torch.uint8)
 
 
 @dataclass

@@ -112,3 +112,9 @@ def test_equal_bits_differ_by_nothing_and_other_shapes_by_infinity() -> None:
     assert largest_difference((tensor,), ()) == float("inf")
     assert same_bits(torch.ones(2, 3).T, torch.ones(3, 2))
     assert same_bits(torch.tensor([1j]).conj(), torch.tensor([1j]).conj().resolve_conj())
+
+
+def test_one_element_of_any_stride_has_bits() -> None:
+    strided = torch.arange(24).reshape(2, 12)[:1, ::12]
+    assert same_bits(strided, torch.zeros(1, 1, dtype=torch.int64))
+    assert not same_bits(strided, torch.ones(1, 1, dtype=torch.int64))
