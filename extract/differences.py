@@ -24,6 +24,7 @@ Cause = Literal[
     "unexplained",
 ]
 _MAX_LINES = 4
+_FROM_NUMBERS = frozenset({"tensor", "new_tensor", "as_tensor"})
 
 
 def explain_difference(ours: Graph, parts: Sequence[Part]) -> tuple[Cause, str]:
@@ -60,6 +61,9 @@ def _contents(graph: Graph) -> list[tuple[bool, list[str], list[str]]]:
     numbers: dict[TensorRef, int] = {}
     contents: list[tuple[bool, list[str], list[str]]] = []
     for node in graph.nodes:
+        if node.op in _FROM_NUMBERS:  # Dynamo writes `x.new_tensor(0.1)` as `torch.tensor(0.1, dtype=...)`
+            contents.append((False, [], [repr(arg) for arg in node.args if not list(iter_refs(arg))][:1]))
+            continue
         operands = [
             f"tensor {numbers.setdefault(ref, len(numbers))}" if isinstance(ref, TensorRef) else str(ref)
             for ref in node.refs()

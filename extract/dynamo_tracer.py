@@ -42,6 +42,9 @@ _SETTINGS: dict[str, Any] = {
     "specialize_int": True,
     "specialize_float": True,
     "suppress_errors": False,
+    # A read of a value inside an assert, and an op whose shape takes values, end no graph.
+    "capture_scalar_outputs": True,
+    "capture_dynamic_output_shape_ops": True,
 }
 
 

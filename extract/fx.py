@@ -27,7 +27,13 @@ from extract.statistics import dtype_name, measure_tensor
 _METHOD_PREFIX = "torch.Tensor."
 _META_OUTPUTS = "passnet_outputs"
 _META_TENSOR = "passnet_tensor"
-_IGNORED_FUNCTIONS = (torch._C._set_grad_enabled, torch._assert, torch._assert_async)  # pyright: ignore[reportPrivateImportUsage]
+_IGNORED_FUNCTIONS = (
+    torch._C._set_grad_enabled,
+    torch._assert,  # pyright: ignore[reportPrivateImportUsage]
+    torch._assert_async,  # pyright: ignore[reportPrivateImportUsage]
+    torch.ops.aten._assert_scalar.default,
+    torch._check,  # pyright: ignore[reportPrivateImportUsage]
+)
 
 # Methods that return their tensor and change nothing that it computes.
 _SWITCHES = ("requires_grad_",)

@@ -62,6 +62,22 @@ def test_one_part_is_the_graph_of_the_function_mode_with_its_names_and_outputs()
     assert torch.equal(replayed[2], torch.ones(2, 4))
 
 
+def test_a_value_read_by_an_assert_alone_ends_no_part_and_leaves_no_op():
+    def body(self, x, y):
+        torch._check_tensor_all(x > -10)  # pyright: ignore
+        return self.linear(x)
+
+    ours, parts = both(body)
+    (part,) = parts
+    assert part.graph.op_names == ours.op_names == ("linear",)
+    assert hash_graph(part.graph) == hash_graph(ours)
+
+
+def test_a_tensor_of_numbers_that_dynamo_spells_otherwise_is_a_spelling():
+    ours, (part,) = both(lambda self, x, y: x * x.new_tensor(0.1))
+    assert explain_difference(ours, [part])[0] == "different_spelling"
+
+
 def test_a_branch_on_a_value_ends_a_part_and_says_where():
     def body(self, x, y):
         z = self.linear(x)
