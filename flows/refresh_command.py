@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -71,7 +73,7 @@ def refresh(
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
-    try:
+    with ending_in_order(reporter):
         _check(corpus, source, models, limit, heads, tracer, level)
         summary = _run(
             reporter,
@@ -91,12 +93,6 @@ def refresh(
             real_limit=real_limit,
             real_seconds=real_seconds,
         )
-    except KeyboardInterrupt as interrupt:
-        reporter.close()
-        Console(stderr=True).print("passnet: stopped; run the same command again to go on", highlight=False)
-        raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
-    finally:
-        reporter.close()
     _show(summary)
 
 
@@ -141,6 +137,19 @@ def _show(summary: RefreshSummary) -> None:
     console.print(summary_table(summary))
     for step in next_steps(summary):
         console.print(f"next: {step}", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def ending_in_order(reporter: Reporter) -> Iterator[None]:
+    """Close the reporter however a run ends; a stop becomes one line and the exit code of its signal."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        reporter.close()
+        Console(stderr=True).print("passnet: stopped; run the same command again to go on", highlight=False)
+        raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
+    finally:
+        reporter.close()
 
 
 def stop_on_signals() -> None:

@@ -13,7 +13,7 @@ from extract.budget import RealBudget
 from flows.printing import print_table
 from flows.progress import REPORTER, Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
-from flows.refresh_command import INTERRUPTED_CODE, TERMINATED_CODE, stop_on_signals
+from flows.refresh_command import ending_in_order, stop_on_signals
 
 if TYPE_CHECKING:
     from flows.validate import ValidationSummary
@@ -58,7 +58,7 @@ def validate(
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
-    try:
+    with ending_in_order(reporter):
         _check(corpus, level, models)
         summary = _run(
             reporter,
@@ -75,12 +75,6 @@ def validate(
             graph_seconds=graph_seconds,
             import_modules=import_modules or [],
         )
-    except KeyboardInterrupt as interrupt:
-        reporter.close()
-        Console(stderr=True).print("passnet: stopped; run the same command again to go on", highlight=False)
-        raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
-    finally:
-        reporter.close()
     _show(summary)
 
 
