@@ -37,13 +37,19 @@ class IndexRange:
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    """A value that is `factor * x + offset` element by element, x an element of one tensor of the table; the offset
-    lies in [`least`, `most`]."""
+    """A value that is `factor * x + spread * (x' - x'') + offset` element by element, each x an element of one tensor
+    of the table; the offset lies in [`least`, `most`]."""
 
     tensor: int
     factor: int = 1
     least: int = 0
     most: int = 0
+    spread: int = 0
+
+    def times(self, factor: int) -> _Derived:
+        """Return this value multiplied by a literal."""
+        ends = (self.least * factor, self.most * factor)
+        return _Derived(self.tensor, self.factor * factor, min(ends), max(ends), self.spread * abs(factor))
 
 
 def index_ranges(graph: Graph) -> dict[int, IndexRange]:
@@ -64,6 +70,7 @@ class _Follower:
             if meta.dtype.startswith(("int", "uint", "bool"))
         }
         self._ranges: dict[int, IndexRange] = {}
+        self._widths: dict[int, int] = {}  # how far two elements of a tensor may lie apart
 
     def follow(self) -> dict[int, IndexRange]:
         if not self._derived:
@@ -78,6 +85,10 @@ class _Follower:
             made = self._derive(node, op, bound)
             if made:
                 self._derived[OpRef(index)] = made
+        for tensor, width in self._widths.items():
+            bounds = self._ranges.get(tensor, IndexRange())
+            most = bounds.low + width
+            self._ranges[tensor] = IndexRange(bounds.low, most if bounds.high is None else min(bounds.high, most))
         return self._ranges
 
     def _of(self, arg: Arg) -> tuple[_Derived, ...]:
@@ -88,7 +99,8 @@ class _Follower:
         if op in ("add", "sub", "mul", "add_", "sub_", "mul_", "rsub"):
             return self._affine(op.rstrip("_"), bound.get("input"), bound.get("other"))
         if op in ("invert", "logical_not"):
-            return tuple(_Derived(d.tensor, -d.factor, 1 - d.most, 1 - d.least) for d in self._of(bound.get("input")))
+            negated = (derived.times(-1) for derived in self._of(bound.get("input")))
+            return tuple(replace(d, least=d.least + 1, most=d.most + 1) for d in negated)
         if op == "cumsum":
             first = next(node.refs())
             longest = max(self._shape(first), default=1)
@@ -101,13 +113,14 @@ class _Follower:
     def _affine(self, op: str, left: Arg, right: Arg) -> tuple[_Derived, ...]:
         if not self._of(left):
             if op == "sub" and self._of(right):
-                negated = tuple(_Derived(d.tensor, -d.factor, -d.most, -d.least) for d in self._of(right))
-                return self._shift(negated, left, 1)
+                return self._shift(tuple(derived.times(-1) for derived in self._of(right)), left, 1)
             left, right = right, left
         followed = self._of(left)
         if op == "mul":
             factor = right if isinstance(right, int) else 1  # a tensor that multiplies is taken for a mask of 0 and 1
-            return tuple(_Derived(d.tensor, d.factor * factor, d.least * factor, d.most * factor) for d in followed)
+            return tuple(derived.times(factor) for derived in followed)
+        if op == "sub" and (differences := _differences(followed, self._of(right))):
+            return differences
         return self._shift(followed, right, -1 if op == "sub" else 1)
 
     def _shift(self, followed: tuple[_Derived, ...], by: Arg, sign: int) -> tuple[_Derived, ...]:
@@ -168,8 +181,11 @@ class _Follower:
         return next((o.dtype for o in self._graph.nodes[ref.index].outputs if o.path == ref.path), "")
 
     def _restrict(self, indices: Arg, size: int) -> None:
-        """Require 0 <= factor * x + offset < size of each tensor that `indices` hold values of."""
+        """Require 0 <= value < size of each derived value that `indices` hold."""
         for derived in (d for ref in iter_refs(indices) for d in self._of(ref)):
+            if derived.spread:
+                room = max(min(derived.least, size - 1 - derived.most), 0) // derived.spread
+                self._widths[derived.tensor] = min(room, self._widths.get(derived.tensor, room))
             before = self._ranges.get(derived.tensor, IndexRange())
             top, factor = size - 1 - derived.most, derived.factor
             if factor > 0:
@@ -180,3 +196,13 @@ class _Follower:
                 continue
             high = max(high if before.high is None else min(high, before.high), 0)
             self._ranges[derived.tensor] = IndexRange(min(max(low, before.low), high), high)
+
+
+def _differences(left: tuple[_Derived, ...], right: tuple[_Derived, ...]) -> tuple[_Derived, ...]:
+    """Return what subtracting values of one tensor from others of it makes; nothing where factors differ."""
+    return tuple(
+        _Derived(d.tensor, 0, d.least - taken.most, d.most - taken.least, abs(d.factor) + d.spread + taken.spread)
+        for d in left
+        for taken in right
+        if d.tensor == taken.tensor and d.factor == taken.factor
+    )

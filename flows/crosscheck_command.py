@@ -35,8 +35,11 @@ def crosscheck(
 ) -> None:
     """Compare the function mode with Dynamo, model by model, and explain each difference.
 
+    Rows are kept after every few models, so a run that is stopped leaves those it made.
+
     Example: passnet crosscheck --source timm --limit 20 --out crosscheck.csv
     """
+    import pyarrow as pa
     from rich.console import Console
 
     from flows.progress import reporter_for
@@ -50,15 +53,21 @@ def crosscheck(
     reporter = reporter_for(Console(stderr=True))
     try:
         run = CrosscheckRun(max_params, model_seconds, tuple(import_modules or ()))
-        rows = compare_models(wanted, run, reporter)
+        kept: list[pa.Table] = []
+
+        def keep(rows: pa.Table) -> None:
+            kept.append(rows)
+            if out is not None:
+                _write(pa.concat_tables(kept), out)
+            if opened is not None:
+                opened.commit(opened.stage({"crosschecks": rows}, run.run_id), run.run_id)
+
+        compare_models(wanted, run, reporter, keep)
     finally:
         reporter.close()
-    if out is not None:
-        _write(rows, out)
-    if opened is not None:
-        opened.commit(opened.stage({"crosschecks": rows}, run.run_id), run.run_id)
-        opened.close()
-    show(rows.to_pylist())
+        if opened is not None:
+            opened.close()
+    show([row for rows in kept for row in rows.to_pylist()])
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:
@@ -114,7 +123,11 @@ def _write(rows: Any, out: Path) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
+    from storage.filesystem import publish, temporary_name
+
+    written = temporary_name(out)
     if out.suffix == ".csv":
-        pyarrow.csv.write_csv(rows, out)
+        pyarrow.csv.write_csv(rows, written)
     else:
-        pyarrow.parquet.write_table(rows, out)
+        pyarrow.parquet.write_table(rows, written)
+    publish(written, out)

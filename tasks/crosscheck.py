@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -20,6 +20,8 @@ from tasks.sandbox_pool import SandboxPool
 
 NOT_COMPARED = "not_compared"
 
+# A run that is killed loses the comparisons of this many models at most.
+_KEEP_EVERY = 10
 # A child holds a model's weights, a second graph's activations and what Dynamo keeps; there is one child.
 _RESIDENT_BYTES = 6 * GIB
 
@@ -60,19 +62,35 @@ class WantedModels:
     limit: int | None = None
 
 
-def compare_models(wanted: WantedModels, run: CrosscheckRun, listener: Listener) -> pa.Table:
-    """Compare models one after the other and return their rows in order; raises CorpusError where none can run."""
+def compare_models(
+    wanted: WantedModels, run: CrosscheckRun, listener: Listener, keep: Callable[[pa.Table], None]
+) -> None:
+    """Compare models one after the other; `keep` gets their rows in order, a few at a time, the last ones also where
+    the run is stopped. Raises CorpusError where none can run."""
     pool = SandboxPool(1, run.import_modules, Limits(seconds=run.model_seconds, resident_bytes=_RESIDENT_BYTES))
     try:
         with pool.lease() as sandbox:
             ids = list(_discover(pool, sandbox, wanted) if wanted.names is None else wanted.names)[: wanted.limit]
             listener.begin(len(ids))
-            rows = [_compare_one(pool, sandbox, model_id, run, listener.advance) for model_id in ids]
+            rows = (_compare_one(pool, sandbox, model_id, run, listener.advance) for model_id in ids)
+            _keep_in_batches(rows, keep)
     except StartFailed as error:
         raise CorpusError(f"models cannot be traced here ({error})", "check --import and the installation") from error
     finally:
         pool.close()
-    return rows_to_table("crosschecks", rows)
+
+
+def _keep_in_batches(rows: Iterable[dict[str, Any]], keep: Callable[[pa.Table], None]) -> None:
+    batch: list[dict[str, Any]] = []
+    try:
+        for row in rows:
+            batch.append(row)
+            if len(batch) == _KEEP_EVERY:
+                full, batch = batch, []
+                keep(rows_to_table("crosschecks", full))
+    finally:
+        if batch:
+            keep(rows_to_table("crosschecks", batch))
 
 
 def _discover(pool: SandboxPool, sandbox: Sandbox, wanted: WantedModels) -> list[str]:

@@ -82,6 +82,9 @@ INDEXING: list[tuple[Callable[..., Any], int]] = [
     (lambda m, i, w: torch.gather(w, -1, i.view(1, -1).expand(10, -1)), 6),
     (lambda m, i, w: torch.nn.functional.one_hot(i, 7), 7),
     (lambda m, i, w: w.scatter(1, i.view(1, -1), 1.0), 6),
+    (lambda m, i, w: w[i] + w[i[:, None] - i].sum(0), 1),  # widths of boxes: only equal ends are never negative
+    (lambda m, i, w: w[i[:, None] - i + 4], 5),  # positions relative to each other
+    (lambda m, i, w: w[2 * i[:, None] - i * 2 + 5], 3),
 ]
 
 

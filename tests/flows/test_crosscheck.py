@@ -3,6 +3,7 @@
 import csv
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from extract.crosscheck import Crosscheck
@@ -65,12 +66,29 @@ def test_rows_are_kept_in_the_corpus(checked: tuple[Path, Path]) -> None:
 
 def test_a_model_that_hangs_costs_one_row() -> None:
     wanted = WantedModels(("timm",), ("base",), ("timm/odd_hang", "timm/no_such_model"))
-    table = compare_models(wanted, CrosscheckRun(10**6, 4.0, (ODD,)), SilentReporter())
-    found = [(row["model_id"], row["cause"], row["detail"].partition(":")[0]) for row in table.to_pylist()]
-    assert found == [
+    kept: list[pa.Table] = []
+    compare_models(wanted, CrosscheckRun(10**6, 4.0, (ODD,)), SilentReporter(), kept.append)
+    rows = [row for table in kept for row in table.to_pylist()]
+    assert [(row["model_id"], row["cause"], row["detail"].partition(":")[0]) for row in rows] == [
         ("timm/odd_hang", "not_compared", "timeout"),
         ("timm/no_such_model", "not_compared", "unknown_model"),
     ]
+
+
+def test_a_run_that_is_stopped_keeps_what_it_compared() -> None:
+    class StopsAtTheThird(SilentReporter):
+        num_seen = 0
+
+        def advance(self, model_id: str, failed: bool) -> None:
+            self.num_seen += 1
+            if self.num_seen == 3:
+                raise KeyboardInterrupt
+
+    wanted = WantedModels(("timm",), ("base",), ("timm/no_such_a", "timm/no_such_b", "timm/no_such_c"))
+    kept: list[pa.Table] = []
+    with pytest.raises(KeyboardInterrupt):
+        compare_models(wanted, CrosscheckRun(10**6, 60.0), StopsAtTheThird(), kept.append)
+    assert [name for table in kept for name in table.column("model_id").to_pylist()] == list(wanted.names or ())[:2]
 
 
 def test_shares_are_of_the_models_that_were_compared() -> None:
