@@ -33,7 +33,7 @@ NODES_PER_COMMIT: Final = 250_000
 MODELS_PER_GRAPH: Final = 3
 FAILURES_PER_RUN: Final = 50
 FIRST_DAY: Final = datetime(2026, 1, 1, tzinfo=UTC)
-_GRAPHS_AT_ONCE: Final = 32
+_GRAPHS_AT_ONCE: Final = 128
 _LOGGER = logging.getLogger(__name__)
 
 Row = dict[str, Any]

@@ -1,17 +1,31 @@
 -- Producers and consumers of an op, by shape
--- Which ops make what an op takes, and which take what it returns, with the shape and dtype that passes between them;
--- says which neighbours a fused kernel for the op has to cover, and at which sizes.
+-- Which ops make what an op takes, which ops take what it returns, and the shape that passes between them. Says which
+-- neighbours a fused kernel for the op has to cover, and at which sizes.
 -- :op = softmax | canonical name of the op
-WITH middle AS (
-    SELECT signature_sha256, "index", operands FROM nodes WHERE op = coalesce(getvariable('op'), 'softmax')
+WITH calls AS (
+    SELECT op, operand_ops, operand_shapes, count(*) AS calls
+    FROM nodes
+    WHERE
+        op = coalesce(getvariable('op'), 'softmax')
+        OR contains(' ' || operand_ops || ' ', ' ' || coalesce(getvariable('op'), 'softmax') || ' ')
+    GROUP BY ALL
 ),
-taken AS (
-    SELECT DISTINCT signature_sha256, "index", unnest(operands) AS producer FROM middle
-),
-producers AS (
-    SELECT 'producer' AS side, nodes.op AS neighbour, output_shape AS shape, output_dtype AS dtype, signature_sha256
-    FROM taken
-    JOIN nodes USING (signature_sha256)
-    WHERE nodes."index" = taken.producer
+edges AS (
+    SELECT
+        op AS consumer,
+        unnest(string_split(operand_ops, ' ')) AS producer,
+        unnest(operand_shapes::BIGINT[][]) AS shape,
+        calls
+    FROM calls
+    WHERE operand_ops <> ''
 )
-SELECT * FROM producers;
+SELECT 'producer' AS side, producer AS neighbour, shape, sum(calls)::BIGINT AS uses
+FROM edges
+WHERE consumer = coalesce(getvariable('op'), 'softmax')
+GROUP BY ALL
+UNION ALL
+SELECT 'consumer', consumer, shape, sum(calls)::BIGINT
+FROM edges
+WHERE producer = coalesce(getvariable('op'), 'softmax')
+GROUP BY ALL
+ORDER BY side DESC, uses DESC, neighbour, shape;
