@@ -5,44 +5,31 @@ stay equal: multiples of 16 from 48 up (channels, heads, hidden sizes) are multi
 input (image side and its halves, their squares and squares plus one for the class token, sequence length) become those
 of the new length, in activations and in size arguments but not in weights. Strides keep the order of the dimensions
 and are dense. Weights, inputs and results of dtype float32 become `dtype`; literals below 1e-4 (eps) are scaled. What
-is not kept is arithmetic between sizes (a sum of a scaled and an unscaled one); hashes and columns are computed from
-the varied graph as for a traced one.
+is not kept is arithmetic between sizes (a sum of a scaled and an unscaled one).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from extract.graph import (
-    Arg,
-    ArgList,
-    ArgSlice,
-    Graph,
-    Node,
-    OutputMeta,
-    TensorMeta,
-    contiguous_stride,
-    is_contiguous,
-)
+from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, contiguous_stride, is_contiguous
 from extract.op_tables import load_size_args
 
 WIDTHS: Final = tuple(Fraction(sixteenths, 16) for sixteenths in (16, 8, 12, 20, 24, 28, 32, 40, 48, 10, 14, 18, 64))
 LENGTH_STEPS: Final = (0, 1, 2, -1, 4, -2, 8, 16)  # of 32 pixels or positions
-DTYPES: Final = ("float32", "bfloat16", "float16")
 EPS_FACTORS: Final = (1.0, 0.1)
+DTYPES: Final = ("float32", "bfloat16", "float16")
 _MIN_WIDTH: Final = 48
 _MIN_LENGTH: Final = 4
 _MAX_EPS: Final = 1e-4
-_MAX_VALUES: Final = 64
 
 SizeMap = Callable[[int], int]
+Layout = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,51 +38,66 @@ class Variant:
 
     width: Fraction
     length_step: int
-    dtype: str
     eps_factor: float
 
 
 def variants(rng: random.Random) -> Iterator[Variant]:
-    """Yield every combination once, the unchanged graph first and the others in an order that `rng` draws."""
-    first, *others = itertools.starmap(Variant, itertools.product(WIDTHS, LENGTH_STEPS, DTYPES, EPS_FACTORS))
+    """Yield every combination once, the unchanged one first and the others in an order that `rng` draws."""
+    first, *others = itertools.starmap(Variant, itertools.product(WIDTHS, LENGTH_STEPS, EPS_FACTORS))
     yield first
     yield from rng.sample(others, len(others))
 
 
-def vary(graph: Graph, variant: Variant) -> Graph:
-    """Return the graph at a variant's sizes and dtype; graphs without such sizes may come back equal."""
-    lengths = _length_map(graph, variant.length_step)
-    weight_size = _width_map(variant.width, lengths)
-    value_size: SizeMap = lambda size: lengths[size] if size in lengths else weight_size(size)  # noqa: E731
-    layout = _Layout(value_size, variant.dtype)
-    sized_ops = {op for op, _ in load_size_args()}
-    nodes = tuple(
-        _vary_node(node, value_size if node.op in sized_ops else weight_size, variant.eps_factor, layout)
-        for node in graph.nodes
-    )
-    weights = _Layout(weight_size, variant.dtype)
-    tensors = tuple(_vary_tensor(tensor, layout if tensor.kind == "input" else weights) for tensor in graph.tensors)
-    return dataclasses.replace(graph, nodes=nodes, tensors=tensors)
+class Sizes:
+    """How one variant of one graph changes sizes: `weight` in parameters, buffers and constants, `value` elsewhere."""
 
+    def __init__(self, graph: Graph, variant: Variant) -> None:
+        self._lengths = _length_map(graph, variant.length_step)
+        self._width = variant.width
+        self._eps_factor = variant.eps_factor
+        self._sized_ops = {op for op, _ in load_size_args()}
+        self._layouts: dict[tuple[Layout, bool], Layout] = {}
 
-class _Layout:
-    """Shape, stride and dtype of one tensor to those of the variant, each pair computed once."""
+    def weight(self, size: int) -> int:
+        """Return a size of a weight."""
+        is_width = size >= _MIN_WIDTH and size % 16 == 0 and size not in self._lengths
+        return size * self._width.numerator // self._width.denominator if is_width else size
 
-    def __init__(self, size: SizeMap, dtype: str) -> None:
-        self._size = size
-        self._dtype = dtype
-        self._known: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+    def value(self, size: int) -> int:
+        """Return a size of an input or of what an op returns."""
+        return self._lengths[size] if size in self._lengths else self.weight(size)
 
-    def dtype(self, name: str) -> str:
-        return self._dtype if name == "float32" else name
-
-    def __call__(self, shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        key = shape, stride
-        if key not in self._known:
-            varied = tuple(map(self._size, shape))
+    def layout(self, shape: tuple[int, ...], stride: tuple[int, ...], *, is_weight: bool) -> Layout:
+        """Return shape and stride of a tensor."""
+        key = (shape, stride), is_weight
+        if key not in self._layouts:
+            varied = tuple(map(self.weight if is_weight else self.value, shape))
             dense = contiguous_stride(varied) if is_contiguous(shape, stride) else _dense(varied, stride)
-            self._known[key] = varied, dense
-        return self._known[key]
+            self._layouts[key] = varied, dense
+        return self._layouts[key]
+
+    def node(self, node: Node) -> Node:
+        """Return the call with its literals changed, the same object when none does; `outputs` stay as they are."""
+        size = self.value if node.op in self._sized_ops else self.weight
+        args = tuple(_vary_arg(arg, size, self._eps_factor) for arg in node.args)
+        kwargs = tuple((name, _vary_arg(arg, size, self._eps_factor)) for name, arg in node.kwargs)
+        is_same = (args, kwargs) == (node.args, node.kwargs)
+        return node if is_same else Node(node.op, node.target, args, kwargs, node.outputs)
+
+
+def has_sizes(arg: Arg) -> bool:
+    """Tell whether a variant may change a literal in an argument."""
+    if isinstance(arg, bool):
+        return False
+    if isinstance(arg, int):
+        return arg >= _MIN_LENGTH
+    if isinstance(arg, float):
+        return 0 < arg < _MAX_EPS
+    if isinstance(arg, tuple):
+        return any(map(has_sizes, arg))
+    if isinstance(arg, ArgList):
+        return any(map(has_sizes, arg.elements))
+    return isinstance(arg, ArgSlice) and any(map(has_sizes, (arg.start, arg.stop, arg.step)))
 
 
 def _dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, ...]:
@@ -107,14 +109,6 @@ def _dense(shape: tuple[int, ...], stride: tuple[int, ...]) -> tuple[int, ...]:
             dense[axis] = step
             step *= max(shape[axis], 1)
     return tuple(dense)
-
-
-def _width_map(width: Fraction, lengths: dict[int, int]) -> SizeMap:
-    def scale(size: int) -> int:
-        is_width = size >= _MIN_WIDTH and size % 16 == 0 and size not in lengths
-        return size * width.numerator // width.denominator if is_width else size
-
-    return scale
 
 
 def _length_map(graph: Graph, step: int) -> dict[int, int]:
@@ -134,26 +128,6 @@ def _length_map(graph: Graph, step: int) -> dict[int, int]:
                 break
             old, new = old // 2, max(new // 2, 1)
     return found
-
-
-def _vary_tensor(tensor: TensorMeta, layout: _Layout) -> TensorMeta:
-    shape, stride = layout(tensor.shape, tensor.stride)
-    values, count = tensor.values, math.prod(shape)
-    if values is not None and len(values) != count:
-        values = tuple(itertools.islice(itertools.cycle(values), count)) if values and count < _MAX_VALUES else None
-    return dataclasses.replace(tensor, shape=shape, stride=stride, dtype=layout.dtype(tensor.dtype), values=values)
-
-
-def _vary_node(node: Node, size: SizeMap, eps_factor: float, layout: _Layout) -> Node:
-    args = tuple(_vary_arg(arg, size, eps_factor) for arg in node.args)
-    kwargs = tuple((name, _vary_arg(arg, size, eps_factor)) for name, arg in node.kwargs)
-    outputs = tuple(_vary_output(output, layout) for output in node.outputs)
-    return Node(node.op, node.target, args, kwargs, outputs)
-
-
-def _vary_output(output: OutputMeta, layout: _Layout) -> OutputMeta:
-    shape, stride = layout(output.shape, output.stride)
-    return OutputMeta(output.path, shape, stride, layout.dtype(output.dtype))
 
 
 def _vary_arg(arg: Arg, size: SizeMap, eps_factor: float) -> Arg:

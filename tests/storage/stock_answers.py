@@ -418,17 +418,16 @@ def tied_weights(rows: Rows) -> Answer:
     found: Answer = []
     for signature, nodes in rows.nodes.items():
         users: dict[int, list[str]] = defaultdict(list)
+        tensors = rows.graphs[signature]["tensors"]
         for node in nodes:
             for operand in node["operands"]:
-                if operand < 0 and rows.graphs[signature]["tensors"][-1 - operand]["kind"] == "parameter":
+                if operand < 0 and tensors[-1 - operand]["kind"] == "parameter":
                     users[-1 - operand].append(node["op"])
-        for position, ops in users.items():
-            tensor = rows.graphs[signature]["tensors"][position]
+        for index, ops in users.items():
             if len(ops) > 1:
-                name, shape = tensor["original_name"], tensor["shape"]
-                line = (signature, min(rows.models[signature]), name, shape, len(ops), sorted(set(ops)))
-                found.append((position, *line))
-    return [line[1:] for line in sorted(found, key=lambda line: (-line[5], line[1], line[0]))][:200]
+                shape = tensors[index]["shape"]
+                found.append((signature, min(rows.models[signature]), index + 1, shape, len(ops), sorted(set(ops))))
+    return sorted(found, key=lambda line: (-line[4], line[0], line[2]))[:200]
 
 
 def literal_variety(rows: Rows) -> Answer:

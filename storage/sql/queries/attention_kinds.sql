@@ -4,9 +4,11 @@
 WITH per_graph AS (
     SELECT
         signature_sha256,
-        list_contains(op_sequence, 'scaled_dot_product_attention') AS has_fused,
-        list_contains(op_sequence, 'softmax') AND list_has_any(op_sequence, ['matmul', 'bmm', 'einsum', 'baddbmm']) AS has_unfused
-    FROM graphs
+        bool_or(op = 'scaled_dot_product_attention') AS has_fused,
+        bool_or(op = 'softmax') AND bool_or(op IN ('matmul', 'bmm', 'einsum', 'baddbmm')) AS has_unfused
+    FROM nodes
+    WHERE op IN ('scaled_dot_product_attention', 'softmax', 'matmul', 'bmm', 'einsum', 'baddbmm')
+    GROUP BY signature_sha256
 ),
 families AS (
     SELECT DISTINCT signature_sha256, coalesce(family, 'unknown') AS family
@@ -19,8 +21,8 @@ SELECT
     count(*) FILTER (has_fused AND NOT has_unfused) AS fused,
     count(*) FILTER (has_unfused AND NOT has_fused) AS unfused,
     count(*) FILTER (has_fused AND has_unfused) AS both,
-    count(*) FILTER (NOT has_fused AND NOT has_unfused) AS neither
+    count(*) FILTER (NOT coalesce(has_fused OR has_unfused, false)) AS neither
 FROM families
-JOIN per_graph USING (signature_sha256)
+LEFT JOIN per_graph USING (signature_sha256)
 GROUP BY family
 ORDER BY graphs DESC, family;

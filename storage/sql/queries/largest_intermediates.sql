@@ -1,31 +1,34 @@
 -- Largest intermediate values
--- The op of each graph that returns the most bytes, views left out. These values decide whether a graph fits a device,
--- and are the first to recompute or to fuse away.
+-- The first op of each graph that returns the most bytes, views left out. These values decide whether a graph fits a
+-- device, and are the first to recompute or to fuse away.
 -- :limit = 50 | how many graphs
-WITH values_made AS (
-    SELECT signature_sha256, "index", op, output_shape, output_dtype, output_bytes
+WITH largest AS (
+    SELECT signature_sha256, max(output_bytes) AS output_bytes
     FROM nodes
     WHERE
         op NOT IN (
             'view', 'transpose', 'permute', 't', 'expand', 'expand_as', 'squeeze', 'unsqueeze', 'narrow', 'select',
             'chunk', 'split', 'unbind', 'movedim', 'diagonal', 'detach', 'unfold', 'view_as', 'unflatten', 'as_strided'
         )
-),
-largest AS (
-    SELECT signature_sha256, max(output_bytes) AS output_bytes
-    FROM values_made
     GROUP BY signature_sha256
     ORDER BY output_bytes DESC NULLS LAST, signature_sha256
     LIMIT coalesce(getvariable('limit'), 50)::BIGINT
-),
-first_op AS (
-    SELECT signature_sha256, output_bytes, min("index") AS "index"
-    FROM values_made
-    JOIN largest USING (signature_sha256, output_bytes)
-    GROUP BY ALL
 )
-SELECT signature_sha256, model_id, "index", op, output_shape, output_dtype, output_bytes
-FROM first_op
-JOIN values_made USING (signature_sha256, "index", output_bytes)
+SELECT
+    signature_sha256,
+    any_value(model_id) AS model_id,
+    min("index") AS "index",
+    arg_min(op, "index") AS op,
+    arg_min(output_shape, "index") AS output_shape,
+    arg_min(output_dtype, "index") AS output_dtype,
+    output_bytes
+FROM largest
+JOIN nodes USING (signature_sha256, output_bytes)
 JOIN (SELECT signature_sha256, min(model_id) AS model_id FROM graph_sources GROUP BY signature_sha256) USING (signature_sha256)
+WHERE
+    op NOT IN (
+        'view', 'transpose', 'permute', 't', 'expand', 'expand_as', 'squeeze', 'unsqueeze', 'narrow', 'select',
+        'chunk', 'split', 'unbind', 'movedim', 'diagonal', 'detach', 'unfold', 'view_as', 'unflatten', 'as_strided'
+    )
+GROUP BY signature_sha256, output_bytes
 ORDER BY output_bytes DESC, signature_sha256;
