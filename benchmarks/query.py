@@ -1,13 +1,13 @@
 """Every stock query (docs/queries.md) over a synthetic corpus of 20,000 graphs and 10 M nodes.
 
-The corpus is made once, of variants of real graphs (`benchmarks.synthetic_corpus`: it takes an hour of one core at
-most), and kept in `--corpus` for later runs; the real graphs come from `--from`, by default from a refresh of the
+The corpus is made once, of variants of real graphs (`benchmarks.synthetic_corpus`: about ten minutes of one
+core), and kept in `--corpus` for later runs; the real graphs come from `--from`, by default from a refresh of the
 starter list beside it. Each query runs in a process of its own: one warm-up, then the median of five, with DuckDB at
 4 GiB and two threads; `peak` is that process's largest resident memory.
 
-The peer is polars, lazily over the same files with as many threads, for the queries that `benchmarks.peers.polars_queries`
-holds; its rows must be equal. `ratio=` is polars' seconds over DuckDB's, summed over the queries that both ran; a
-query that polars does not finish in five minutes is left out of both sums.
+The peer is polars, lazily over the same files with as many threads, for the queries that
+`benchmarks.peers.polars_queries` holds; its rows must be equal. `ratio=` is polars' seconds over DuckDB's, summed over
+the queries that both ran; a query that polars does not finish in five minutes is left out of both sums.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ def main() -> None:
     """Make the corpus where it is missing, run both sides and print."""
     parser = make_parser(__doc__)
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="folder of the synthetic corpus, kept")
-    parser.add_argument("--from", dest="sources", type=Path, action="append", default=[], help="real corpus; repeatable")
+    parser.add_argument(
+        "--from", dest="sources", type=Path, action="append", default=[], help="real corpus; repeatable"
+    )
     parser.add_argument("--graphs", type=int, default=NUM_GRAPHS)
     parser.add_argument("--nodes", type=int, default=NUM_NODES)
     parser.add_argument("--repeats", type=int, default=5)

@@ -1,10 +1,10 @@
 """A corpus of any size from real ones: variants of their graphs, written by the storage layer as a refresh would.
 
 Every graph is a variant (`benchmarks.synthetic_graphs`) of one of 400 real ones drawn by seed, with the hashes, text
-and columns that a traced one would have, so that `passnet fsck --deep` finds nothing. How often each real graph is taken follows exp(-tilt * num_ops), the tilt
-chosen so that the mean number of ops is the one asked for; small graphs are otherwise as likely as in the real corpus.
-Each graph has one model or more (a geometric number, mean 3: fine-tunes of one architecture); failures and verdicts
-are the real ones under the new names. One commit per 250,000 nodes, each a run of a day of its own; then `compact`.
+and columns that a traced one would have, so that `passnet fsck --deep` finds nothing. How often each real graph is
+taken follows exp(-tilt * num_ops), the tilt chosen so that the mean number of ops is the one asked for. Each graph has
+one model or more (a geometric number, mean 3: fine-tunes of one architecture); failures and verdicts are the real ones
+under the new names. One commit per 250,000 nodes, each a run of a day of its own; then `compact`.
 """
 
 from __future__ import annotations
@@ -209,10 +209,8 @@ def _read_bases(corpus: Corpus, signatures: list[str]) -> Iterator[Base]:
     nodes = corpus.read("nodes", filters=among)
     verdicts = corpus.read("constraints", filters=among).to_pylist()
     sources = _first_of(corpus.read("graph_sources", filters=among).sort_by("model_id"))
-    models = {
-        row["model_id"]: row
-        for row in corpus.read("models", filters=pc.field("model_id").isin([s["model_id"] for s in sources.values()])).to_pylist()
-    }
+    named = pc.field("model_id").isin([source["model_id"] for source in sources.values()])
+    models = {row["model_id"]: row for row in corpus.read("models", filters=named).to_pylist()}
     for signature, row in _first_of(corpus.read("graphs", filters=among)).items():
         own = nodes.filter(pc.field("signature_sha256") == signature).sort_by("index").to_pylist()
         graph = graph_from_rows(row, texts[signature]["model_py"], own)

@@ -99,7 +99,7 @@ class Template:
             )
 
     def _call(self, node: Node) -> tuple[Any, ...]:
-        """What decides the shapes and bytes of a call: operands (weights apart), which of them are distinct, results."""
+        """What decides the shapes and bytes of a call: operands (weights apart), the distinct ones, results."""
         refs = list(node.refs())
         return tuple(map(self._meta, refs)), tuple(map(self._meta, dict.fromkeys(refs))), node.outputs
 
@@ -127,7 +127,7 @@ class Template:
         self, signature: str, program: Graph, tensors: list[TensorMeta], sizes: Sizes, dtype: str, literals: pa.Array
     ) -> pa.Table:
         schema = SCHEMAS["nodes"]
-        calls = [_call_row(*call, sizes, dtype) for call in self._calls]
+        calls = [_call_row(operands, distinct, made, sizes, dtype) for operands, distinct, made in self._calls]
         columns = {
             name: pa.array([call[name] for call in calls], schema.field(name).type).take(pa.array(self._call_codes))
             for name in calls[0]
@@ -142,9 +142,7 @@ class Template:
 
     def _single_op_keys(self, program: Graph, tensors: list[TensorMeta], sizes: Sizes, dtype: str) -> list[str]:
         nodes = list(program.nodes)
-        producers = {
-            ref.index for index in self._key_indexes for ref in nodes[index].refs() if isinstance(ref, OpRef)
-        }
+        producers = {ref.index for index in self._key_indexes for ref in nodes[index].refs() if isinstance(ref, OpRef)}
         for index in producers:
             outputs = tuple(_vary_output(output, sizes, dtype) for output in nodes[index].outputs)
             nodes[index] = dataclasses.replace(nodes[index], outputs=outputs)

@@ -59,7 +59,7 @@ def hash_graph(graph: Graph) -> GraphHashes:
 
 
 def tensor_numbers(graph: Graph) -> list[tuple[int, int]]:
-    """Return (number, position in the tensor table) of each tensor that the body uses, by number; literals have no part."""
+    """Return (number, position in the tensor table) of each tensor that the body uses; literals have no part in it."""
     numbering = _Numbering(graph)
     for node, call in zip(graph.nodes, numbering.calls, strict=True):
         numbering.line(node, call)

@@ -1,4 +1,4 @@
-"""What each call of a graph takes and returns, as the columns of `nodes` that spare a query joining the table to itself.
+"""What each call of a graph takes and returns: the columns of `nodes` that spare a query joining it to itself.
 
 Text columns repeat much, so Parquet stores each once per row group and DuckDB groups them by their dictionary codes.
 """

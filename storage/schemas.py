@@ -209,8 +209,8 @@ _NODES = pa.schema(
         _column(
             "operand_ops",
             pa.string(),
-            "What made each operand, in the order of `operands`, a space between: op name, or input, parameter, buffer, "
-            "constant. Null in older shards, like the columns that follow.",
+            "What made each operand, in the order of `operands`, a space between: op name, or input, parameter, "
+            "buffer, constant. Null in older shards, like the columns that follow.",
         ),
         _column(
             "operand_shapes",

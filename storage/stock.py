@@ -120,6 +120,8 @@ def render_page() -> str:
 
 def _section(query: StockQuery) -> str:
     lines = [f"## {query.title}", "", f"`{query.name}`. {query.answers}", ""]
-    lines += [f"- `{parameter.name}` (default `{parameter.default}`): {parameter.meaning}." for parameter in query.parameters]
+    lines += [
+        f"- `{parameter.name}` (default `{parameter.default}`): {parameter.meaning}." for parameter in query.parameters
+    ]
     lines += [""] if query.parameters else []
     return "\n".join([*lines, "```sql", query.sql, "```", ""])

@@ -1,4 +1,4 @@
-"""Stock queries as an analyst would write them in polars, lazily over the same Parquet files, columns in SQL's order."""
+"""Stock queries as an analyst would write them in polars, lazily over the same files, columns in SQL's order."""
 
 from __future__ import annotations
 

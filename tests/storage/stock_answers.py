@@ -240,7 +240,9 @@ def failures_by_reason(rows: Rows) -> Answer:
         if key not in newest or (row["at"], row["run_id"]) > (newest[key]["at"], newest[key]["run_id"]):
             newest[key] = row
     standing = [
-        row for row in newest.values() if row["subject"] not in traced or row["step"] not in ("discover", "build", "trace")
+        row
+        for row in newest.values()
+        if row["subject"] not in traced or row["step"] not in ("discover", "build", "trace")
     ]
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in standing:
@@ -383,7 +385,9 @@ def attention_kinds(rows: Rows) -> Answer:
 
 
 def normalisations_by_family(rows: Rows) -> Answer:
-    names = {name: name for name in ("batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm", "normalize")}
+    names = {
+        name: name for name in ("batch_norm", "layer_norm", "group_norm", "instance_norm", "rms_norm", "normalize")
+    }
     names |= {"local_response_norm": "local_response_norm", "rsqrt": "rms_by_hand"}
     uses: dict[tuple[str, str], list[int]] = defaultdict(list)
     for family, signatures in _by_family(rows).items():
