@@ -46,7 +46,8 @@ def sql(
         return
     if stock is not None:
         chosen = stock_query(stock)
-        answer = run_sql(Corpus.open(corpus), chosen.sql, parameter_values(chosen, assignments or []))
+        variables = parameter_values(chosen, assignments or [])
+        answer = run_sql(Corpus.open(corpus), chosen.sql, variables)
     else:
         text = typer.get_text_stream("stdin").read() if query == "-" else query or ""
         answer = run_sql(Corpus.open(corpus), text)

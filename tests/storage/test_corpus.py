@@ -22,6 +22,7 @@ from storage.compaction import prefixes_for
 from storage.comparison import comparable_tables, differences
 from storage.corpus import Corpus
 from storage.errors import UsageError, WriteError
+from storage.filesystem import file_sha256
 from storage.fsck import fsck
 from storage.manifest import Shard, create_manifest, manifest_path
 from storage.records import model_table, rows_to_table, trace_tables
@@ -202,7 +203,8 @@ def _make_older(corpus: Corpus, table: str, columns: list[str]) -> None:
     for shard in manifest.shards(table):
         path = corpus.root / shard.path
         pq.write_table(pq.read_table(path).drop_columns(columns), path)
-        shards.append(dataclasses.replace(shard, schema_version=1, bytes=path.stat().st_size))
+        whole = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+        shards.append(dataclasses.replace(shard, schema_version=1, **whole))
     older = dataclasses.replace(manifest, tables={**manifest.tables, table: tuple(shards)}, schema_version=1)
     path = manifest_path(corpus.root, manifest.number)
     path.unlink()
