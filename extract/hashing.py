@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from extract.canonical import BoundCall, bind, mutated_operands
@@ -21,6 +21,7 @@ from extract.graph import (
     Node,
     OpRef,
     Ref,
+    TensorMeta,
     TensorRef,
     TorchConstant,
     is_contiguous,
@@ -54,8 +55,22 @@ def hash_graph(graph: Graph) -> GraphHashes:
     lines.append(closing)
     masked.append(closing)
     graph_sha256 = _sha256(lines)
-    signature = _sha256([SIGNATURE_ALGORITHM, graph_sha256, *numbering.operand_lines()])
-    return GraphHashes(graph_sha256, signature, _sha256(masked))
+    return GraphHashes(graph_sha256, signature_from(graph_sha256, graph.tensors, numbering.tensors), _sha256(masked))
+
+
+def tensor_numbers(graph: Graph) -> list[tuple[int, int]]:
+    """Return (number, position in the tensor table) of each tensor that the body uses; literals have no part in it."""
+    numbering = _Numbering(graph)
+    for node, call in zip(graph.nodes, numbering.calls, strict=True):
+        numbering.line(node, call)
+    for ref in graph.outputs:
+        numbering.name(ref)
+    return numbering.tensors
+
+
+def signature_from(graph_sha256: str, tensors: Sequence[TensorMeta], numbers: Sequence[tuple[int, int]]) -> str:
+    """Return the signature of a program of known identity, from its tensors and their `tensor_numbers`."""
+    return _sha256([SIGNATURE_ALGORITHM, graph_sha256, *_operand_lines(tensors, numbers)])
 
 
 def graph_lines(graph: Graph) -> list[str]:
@@ -104,10 +119,9 @@ class _Numbering:
     """Numbers values by first appearance in the body; an in-place op's operand goes on under the op's number."""
 
     def __init__(self, graph: Graph) -> None:
-        self._graph = graph
         self._numbers: dict[Ref, int] = {}
         self._renamed: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._tensors: list[tuple[int, int]] = []
+        self.tensors: list[tuple[int, int]] = []
         self._next = 0
         self.calls: list[BoundCall] = [bind(node) for node in graph.nodes]
         self._position = 0
@@ -135,20 +149,13 @@ class _Numbering:
         number, path = self._resolve(ref)
         return f"%{number}" + "".join(f".{element}" for element in path)
 
-    def operand_lines(self) -> Iterator[str]:
-        """Yield kind, shape, dtype (and stride where not contiguous) of each numbered tensor, by number."""
-        for number, index in self._tensors:
-            tensor = self._graph.tensors[index]
-            stride = "" if is_contiguous(tensor.shape, tensor.stride) else f" {_ints(tensor.stride)}"
-            yield f"%{number} {tensor.kind} {_ints(tensor.shape)} {tensor.dtype}{stride}"
-
     def _resolve(self, ref: Ref) -> tuple[int, tuple[int, ...]]:
         base, path = (OpRef(ref.index), ref.path) if isinstance(ref, OpRef) else (ref, ())
         number = self._numbers.get(base)
         if number is None:
             number = self._new_number(base)
             if isinstance(ref, TensorRef):
-                self._tensors.append((number, ref.index))
+                self.tensors.append((number, ref.index))
         start = (number, path)
         while (number, path) in self._renamed:
             number, path = self._renamed[number, path], ()
@@ -160,6 +167,14 @@ class _Numbering:
         number = self._numbers[ref] = self._next
         self._next += 1
         return number
+
+
+def _operand_lines(tensors: Sequence[TensorMeta], numbers: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """Yield kind, shape, dtype (and stride where not contiguous) of each numbered tensor, by number."""
+    for number, index in numbers:
+        tensor = tensors[index]
+        stride = "" if is_contiguous(tensor.shape, tensor.stride) else f" {_ints(tensor.stride)}"
+        yield f"%{number} {tensor.kind} {_ints(tensor.shape)} {tensor.dtype}{stride}"
 
 
 def _format(value: Arg, name_ref: Callable[[Ref], str], masked: bool, op: str) -> str:

@@ -15,22 +15,53 @@ DEFAULT_CORPUS = Path("data/corpus")
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="One SELECT; `-` reads it from standard input.", metavar="SQL")],
+    query: Annotated[
+        str | None, typer.Argument(help="One SELECT; `-` reads it from standard input.", metavar="SQL")
+    ] = None,
     corpus: CorpusOption = DEFAULT_CORPUS,
+    stock: Annotated[
+        str | None, typer.Option("--stock", help="Run a query of docs/queries.md; `list` lists them.", metavar="NAME")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", help="Parameter of the stock query.", metavar="NAME=VALUE")
+    ] = None,
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
-    """Run one SELECT over the tables of a corpus (DuckDB SQL, read-only)."""
+    """Run one SELECT over the tables of a corpus (DuckDB SQL, read-only), or a stock query by name."""
     from storage.corpus import Corpus
     from storage.errors import UsageError
     from storage.query import run_sql
+    from storage.stock import parameter_values, stock_query
 
     if as_json and as_csv:
         raise UsageError("--json and --csv exclude each other", "give one of them")
-    text = typer.get_text_stream("stdin").read() if query == "-" else query
-    answer = run_sql(Corpus.open(corpus), text)
+    if (query is None) == (stock is None):
+        raise UsageError("give either SQL or --stock", "see `passnet sql --help`; `passnet sql --stock list`")
+    if assignments and stock in (None, "list"):
+        raise UsageError("--set is for stock queries", "name one with --stock")
     printer = print_json if as_json else print_csv if as_csv else print_table
+    if stock == "list":
+        printer(["name", "title", "parameters"], _stock_rows())
+        return
+    if stock is not None:
+        chosen = stock_query(stock)
+        variables = parameter_values(chosen, assignments or [])
+        answer = run_sql(Corpus.open(corpus), chosen.sql, variables)
+    else:
+        text = typer.get_text_stream("stdin").read() if query == "-" else query or ""
+        answer = run_sql(Corpus.open(corpus), text)
     printer(answer.columns, answer.rows)
+
+
+def _stock_rows() -> list[list[object]]:
+    from storage.stock import STOCK_QUERIES, stock_query
+
+    queries = [stock_query(name) for name in STOCK_QUERIES]
+    return [
+        [query.name, query.title, ", ".join(f"{known.name}={known.default}" for known in query.parameters)]
+        for query in queries
+    ]
 
 
 def tables(

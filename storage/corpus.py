@@ -152,7 +152,7 @@ class Corpus:
         with self._lock:
             self._hold_lease(run_id)
             self._known.update(self.root, self.manifest())
-            novel = novel_rows({name: add_xxh3(rows) for name, rows in tables.items()}, self._known)
+            novel = novel_rows({name: _completed(name, rows, run_id) for name, rows in tables.items()}, self._known)
             novel = {name: rows for name, rows in novel.items() if rows.num_rows}
         return Staged(run_id, novel, self._write_all(novel, run_id))
 
@@ -257,6 +257,14 @@ class Corpus:
             if kept.num_rows < rows.num_rows:
                 replaced[shard.path] = write_shard(self.root, table, kept, run_id) if kept.num_rows else None
         return replaced
+
+
+def _completed(table: str, rows: pa.Table, run_id: str) -> pa.Table:
+    """Fill the columns that a child cannot know: fingerprints that need xxhash, and the run that brings a graph."""
+    if table == "graph_sources":
+        position = rows.column_names.index("run_id")
+        rows = rows.set_column(position, rows.schema.field(position), pc.fill_null(rows.column(position), run_id))
+    return add_xxh3(rows)
 
 
 def _with_shards(

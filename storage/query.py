@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,15 +23,18 @@ class Answer:
     rows: Iterator[tuple[Any, ...]]
 
 
-def run_sql(corpus: Corpus, sql: str) -> Answer:
-    """Run one SELECT (or DESCRIBE, SHOW, EXPLAIN) as of the newest manifest.
+def run_sql(corpus: Corpus, sql: str, variables: Mapping[str, str | int] | None = None) -> Answer:
+    """Run one SELECT (or DESCRIBE, SHOW, EXPLAIN) as of the newest manifest; `getvariable` in it finds `variables`.
 
     Raises UsageError with DuckDB's message when the SQL does not parse or fails, and for statements that would write;
     reading `rows` may raise it too.
     """
     try:
         _refuse_writing(sql)
-        cursor = corpus.connect(_tables(sql)).execute(sql)
+        connection = corpus.connect(_tables(sql))
+        for name, value in (variables or {}).items():
+            connection.execute(f'SET VARIABLE "{name}" = ?', [value])
+        cursor = connection.execute(sql)
         names = _distinct([column[0] for column in cursor.description or ()])
     except duckdb.Error as error:
         raise _explained(error) from error

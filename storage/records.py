@@ -23,6 +23,7 @@ from extract.hashing import hash_graph, single_op_sha256
 from extract.literals import arguments_json
 from extract.model_ref import ModelRef, Trace
 from extract.text import parse, render
+from storage.call_facts import call_facts
 from storage.schemas import KEYS, SCHEMAS
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def node_table(signature: str, graph: Graph) -> pa.Table:
     """Return the rows of `nodes` for a graph, in op order."""
     nodes = graph.nodes
     first = [node.outputs[0] if node.outputs else None for node in nodes]
+    facts = call_facts(graph)
     columns: dict[str, list[Any]] = {
         "signature_sha256": [signature] * len(nodes),
         "index": list(range(len(nodes))),
@@ -159,6 +161,11 @@ def node_table(signature: str, graph: Graph) -> pa.Table:
         "output_dtype": [output and output.dtype for output in first],
         "outputs": [[_output_row(output) for output in node.outputs] for node in nodes],
         "single_op_sha256": [single_op_sha256(graph, index) for index in range(len(nodes))],
+        "operand_ops": [call.operand_ops for call in facts],
+        "operand_shapes": [call.operand_shapes for call in facts],
+        "operand_bytes": [call.operand_bytes for call in facts],
+        "output_bytes": [call.output_bytes for call in facts],
+        "depth": [call.depth for call in facts],
     }
     schema = SCHEMAS["nodes"]
     return pa.Table.from_arrays([pa.array(columns[field.name], type=field.type) for field in schema], schema=schema)

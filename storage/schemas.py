@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 _TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
@@ -152,6 +152,7 @@ _GRAPH_SOURCES = pa.schema(
         _column("build_seconds", pa.float64(), "Seconds to build the model; null if not measured.", volatile=True),
         _column("trace_seconds", pa.float64(), "Seconds to trace the model; null if not measured.", volatile=True),
         _column("traced_at", _TIMESTAMP, "When it was traced (UTC).", null=False, volatile=True),
+        _column("run_id", pa.string(), "Run that brought the graph; null in older shards.", volatile=True),
     ]
 )
 
@@ -205,6 +206,22 @@ _NODES = pa.schema(
         _column("output_dtype", pa.string(), "dtype of the first tensor returned; null when none is."),
         _column("outputs", pa.list_(OUTPUT_TYPE), "Every tensor returned; stride counts elements.", null=False),
         _column("single_op_sha256", pa.string(), "Single-op key (definitions.md section 3).", null=False),
+        _column(
+            "operand_ops",
+            pa.string(),
+            "What made each operand, in the order of `operands`, a space between: op name, or input, parameter, "
+            "buffer, constant. Null in older shards, like the columns that follow.",
+        ),
+        _column(
+            "operand_shapes",
+            pa.string(),
+            "Shape of each operand as JSON, null for an operand that is no tensor: `operand_shapes::BIGINT[][]`.",
+        ),
+        _column(
+            "operand_bytes", pa.int64(), "Bytes of the distinct operands; null where a dtype's size is unknown too."
+        ),
+        _column("output_bytes", pa.int64(), "Bytes of every tensor returned, views too; null as `operand_bytes`."),
+        _column("depth", pa.int32(), "Ops on the longest path of operands that ends with this op, itself counted."),
     ]
 )
 

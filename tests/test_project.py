@@ -119,7 +119,12 @@ def test_the_package_list_is_the_folders_in_pyproject() -> None:
 
 
 def test_every_sql_file_would_be_installed() -> None:
-    assert {path.suffix for path in (ROOT / "storage" / "sql").iterdir()} == {".sql"}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packaged = {
+        path for pattern in settings["tool"]["setuptools"]["package-data"]["storage"]
+        for path in (ROOT / "storage").glob(pattern)
+    }  # fmt: skip
+    assert packaged == {path for path in (ROOT / "storage" / "sql").rglob("*") if path.is_file()}
 
 
 def test_noun_modules_load_the_standard_library_alone() -> None:

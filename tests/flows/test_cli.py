@@ -49,6 +49,11 @@ def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture
         (["tables", "--corpus", "/nowhere/at/all"], "/nowhere/at/all is not a corpus"),
         (["tables", "absent"], "there is no table 'absent'"),
         (["sql", "SELECT 1", "--json", "--csv"], "exclude each other"),
+        (["sql", "SELECT 1", "--stock", "dtype_mix"], "either SQL or --stock"),
+        (["sql", "--stock", "absent"], "there is no stock query 'absent'"),
+        (["sql", "--stock", "op_bigrams", "--set", "limit=many"], "'limit=many' is not a number"),
+        (["sql", "--stock", "dtype_mix", "--set", "op=relu"], "'op=relu' is not a parameter of dtype_mix"),
+        (["sql", "SELECT 1", "--set", "op=relu"], "--set is for stock queries"),
     ],
     ids=str,
 )

@@ -50,6 +50,13 @@ def test_csv_has_a_header_and_nested_values_as_json(corpus: str, capsys: pytest.
     assert _ask(capsys, "sql", query, "--csv", "--corpus", corpus) == 'model_id,pair\ntimm/a,"[1, 2]"\n'
 
 
+def test_a_stock_query_runs_by_name_with_parameters(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
+    listed = json.loads(_ask(capsys, "sql", "--stock", "list", "--json"))
+    assert {"name": "op_bigrams", "title": "Pairs of producer and consumer", "parameters": "limit=100"} in listed
+    arguments = ["--stock", "producers_and_consumers", "--set", "op=linear", "--csv", "--corpus", corpus]
+    assert _ask(capsys, "sql", *arguments).splitlines()[1] == 'producer,input,"[1, 4]",2'
+
+
 def test_a_table_shows_null_and_whole_values(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = _ask(
         capsys,

@@ -22,6 +22,7 @@ from storage.compaction import prefixes_for
 from storage.comparison import comparable_tables, differences
 from storage.corpus import Corpus
 from storage.errors import UsageError, WriteError
+from storage.filesystem import file_sha256
 from storage.fsck import fsck
 from storage.manifest import Shard, create_manifest, manifest_path
 from storage.records import model_table, rows_to_table, trace_tables
@@ -181,6 +182,20 @@ def test_a_corpus_of_the_first_schema_is_read_whole_and_added_to(corpus: Corpus)
         assert connection.execute("SELECT count(*) FROM models").fetchall() == [(2,)]
 
 
+def test_nodes_of_an_older_schema_are_sound_and_the_run_is_filled_in_when_staged(corpus: Corpus) -> None:
+    _commit(corpus, batch([small_trace("old")]))
+    assert corpus.read("graph_sources").column("run_id").to_pylist() == ["run"]
+    _make_older(corpus, "nodes", ["operand_ops", "operand_shapes", "operand_bytes", "output_bytes", "depth"])
+    _make_older(corpus, "graph_sources", ["run_id"])
+    assert fsck(corpus, deep=True) == []
+    _commit(corpus, batch([small_trace("new", ops=3)]), "later")
+    with corpus.connect() as connection:
+        found = connection.execute("SELECT operand_ops, depth FROM nodes ORDER BY ALL").fetchall()
+        runs = connection.execute("SELECT run_id FROM graph_sources ORDER BY ALL").fetchall()
+    assert found == [("input parameter", 1), ("linear", 2), ("relu", 3), (None, None), (None, None)]
+    assert runs == [("later",), (None,)]
+
+
 def _make_older(corpus: Corpus, table: str, columns: list[str]) -> None:
     """Rewrite the shards of a table as they were before `columns` were added, and say so in the manifest."""
     manifest = corpus.manifest()
@@ -188,7 +203,8 @@ def _make_older(corpus: Corpus, table: str, columns: list[str]) -> None:
     for shard in manifest.shards(table):
         path = corpus.root / shard.path
         pq.write_table(pq.read_table(path).drop_columns(columns), path)
-        shards.append(dataclasses.replace(shard, schema_version=1, bytes=path.stat().st_size))
+        whole = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+        shards.append(dataclasses.replace(shard, schema_version=1, **whole))
     older = dataclasses.replace(manifest, tables={**manifest.tables, table: tuple(shards)}, schema_version=1)
     path = manifest_path(corpus.root, manifest.number)
     path.unlink()
