@@ -32,8 +32,8 @@ class HubConfig:
     has_custom_code: bool = False
 
     def key(self) -> str:
-        """Return a text that equal configs share: a first, coarse identity that needs no library."""
-        return canonical_json([self.library, self.model_class, self.config, self.has_custom_code])
+        """Return a text that equal configs, traced for equal reasons, share; a coarse identity, without the library."""
+        return canonical_json([self.library, self.model_class, self.config, self.repairs, self.has_custom_code])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,5 +128,5 @@ def _method_of(quantisation: Any) -> str:
     if not isinstance(quantisation, dict):
         return "unknown"
     fields = cast("dict[str, Any]", quantisation)
-    named = fields.get("quant_method") or next((bits for bits in ("load_in_4bit", "load_in_8bit") if fields.get(bits)), "")
-    return str(named or "unknown")[:40]
+    loaded_in = [bits for bits in ("load_in_4bit", "load_in_8bit") if fields.get(bits)]
+    return str(fields.get("quant_method") or (loaded_in or ["unknown"])[0])[:40]

@@ -132,11 +132,11 @@ def _class_of(config: HubConfig) -> tuple[str, str, str, str | None]:
         detail = f"{named or model_type} is code of the repository's own (auto_map), which is not run"
         raise SubjectError(str(named), Reason.NEEDS_REMOTE_CODE, detail)
     if model_type not in CONFIG_MAPPING:
-        detail = f"transformers {transformers.__version__} has no model type {model_type!r} ({named or 'no class named'})"
+        detail = f"transformers {transformers.__version__} has no type {model_type!r} ({named or 'no class named'})"
         raise SubjectError(str(named), Reason.UNSUPPORTED_ARCHITECTURE, detail)
     base = next((name for name, head in heads.items() if head == BASE_HEAD), None)
     if base is None:
-        detail = f"{named or 'no class'} is no head of {model_type} in transformers, which has no base model of that type"
+        detail = f"{named or 'no class'} is no head of {model_type} in transformers, which has no base model of it"
         raise SubjectError(str(named), Reason.UNSUPPORTED_ARCHITECTURE, detail)
     said = f"class {named} is no task head of transformers" if named else "the config names no class"
     return str(model_type), base, BASE_HEAD, f"{said}: traced as the base model"

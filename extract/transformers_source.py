@@ -72,9 +72,7 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     return replace(prepared, model=replace(prepared.model, repairs=repairs))
 
 
-def prepare_from(
-    model: ModelRef, make: Callable[[], Any], row: TypeRow, preparation: Preparation
-) -> Prepared:
+def prepare_from(model: ModelRef, make: Callable[[], Any], row: TypeRow, preparation: Preparation) -> Prepared:
     """Build the class that `model` names as its architecture from the config that `make` returns, and its inputs.
 
     Raises `SubjectError`. The record that comes back has what building showed.
