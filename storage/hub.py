@@ -8,7 +8,7 @@ What stands against one repository raises SubjectError; what ends the run, Corpu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -36,6 +36,12 @@ from storage.hub_transport import MAX_BYTES_EXTENSION, BodyTooLarge, CallLimits,
 CACHE_FOLDER: Final = ".hub"
 SORTS: Final = ("created_at", "downloads", "last_modified", "likes", "trending_score")
 _EXPAND: Final = ["sha", "gated", "pipeline_tag", "downloads", "lastModified", "library_name", "tags", "siblings"]
+_NOT_FOUND: Final[dict[type[Exception], str]] = {
+    RepositoryNotFoundError: "the Hub has no such repository, or it is private",
+    RevisionNotFoundError: "the Hub has no such commit of it any more",
+    DisabledRepoError: "the Hub has disabled it",
+    HFValidationError: "the Hub takes no such name",
+}
 _REFUSED_STATUSES: Final = (401, 403)
 _NEEDS_PERMISSION: Final = "the Hub asks for permission; set HF_TOKEN to one that has it"
 _INVALID_TOKEN: Final = "Invalid credentials"
@@ -144,7 +150,7 @@ class Hub:
         return content
 
     @contextmanager
-    def _explained(self, repo_id: str, file_name: str | None = None) -> Iterator[None]:
+    def _explained(self, repo_id: str, file_name: str | None = None) -> Generator[None]:
         """Turn what a call raises into a reason against the repository, or into the end of the run."""
         try:
             yield
@@ -163,7 +169,7 @@ class Hub:
                 repo_id, Reason.GATED, "the Hub asks for permission; set HF_TOKEN to one that has it"
             ) from error
         except (RepositoryNotFoundError, RevisionNotFoundError, DisabledRepoError, HFValidationError) as error:
-            raise SubjectError(repo_id, Reason.REPO_NOT_FOUND, _one_line(error)) from error
+            raise SubjectError(repo_id, Reason.REPO_NOT_FOUND, _NOT_FOUND[type(error)]) from error
         except EntryNotFoundError as error:
             raise SubjectError(repo_id, Reason.CONFIG_MISSING, f"there is no {file_name}") from error
         except HfHubHTTPError as error:
@@ -179,7 +185,7 @@ def _http_failure(repo_id: str, error: HfHubHTTPError) -> Exception:
     if status in _REFUSED_STATUSES:
         return SubjectError(repo_id, Reason.GATED, f"status {status}; set HF_TOKEN to one that has access")
     reason = Reason.REPO_NOT_FOUND if status < 500 else Reason.HUB_UNAVAILABLE
-    return SubjectError(repo_id, reason, f"status {status}: {_one_line(error)}")
+    return SubjectError(repo_id, reason, f"status {status}")
 
 
 def _repo(info: ModelInfo, repo_id: str) -> Repo:

@@ -13,7 +13,8 @@ import email.utils
 import random
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, cast
@@ -68,6 +69,7 @@ class HubTransport(httpx2.BaseTransport):
         self.limits = limits
         self._not_before = 0.0
         self._num_unreached = 0
+        self._is_closing = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hub-calls", daemon=True)
         self._thread.start()
@@ -75,17 +77,31 @@ class HubTransport(httpx2.BaseTransport):
         self._client = httpx2.AsyncClient(limits=pool, timeout=None, follow_redirects=False)  # deadlines are ours
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Return the answer, read whole; raises HubUnavailable, HubGone, BodyTooLarge."""
-        return asyncio.run_coroutine_threadsafe(self._call(request), self._loop).result()
+        """Return the answer, read whole; raises HubUnavailable, HubGone (also when the transport is closed meanwhile),
+        BodyTooLarge."""
+        if self._is_closing:
+            raise HubGone("the run is ending")
+        try:
+            return asyncio.run_coroutine_threadsafe(self._call(request), self._loop).result()
+        except CancelledError as error:
+            raise HubGone("the run is ending") from error
 
     def close(self) -> None:
-        """End the connections and the thread."""
-        if self._loop.is_closed():
+        """End the calls in progress, the connections and the thread."""
+        if self._is_closing:
             return
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result(self.limits.call_seconds)
+        self._is_closing = True
+        asyncio.run_coroutine_threadsafe(self._end_calls(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end_calls(self) -> None:
+        calls = asyncio.all_tasks() - {asyncio.current_task()}
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await self._client.aclose()
 
     async def _call(self, request: httpx2.Request) -> httpx2.Response:
         patient_until = time.monotonic() + self.limits.patience_seconds
@@ -143,7 +159,7 @@ class HubTransport(httpx2.BaseTransport):
 
 
 @contextmanager
-def hub_calls(limits: CallLimits) -> Iterator[HubTransport]:
+def hub_calls(limits: CallLimits) -> Generator[HubTransport]:
     """Let huggingface_hub make all its calls through one HubTransport meanwhile."""
     transport = HubTransport(limits)
     # The client itself sets no timeout (None): each call has the transport's.

@@ -61,7 +61,7 @@ def read_configs(
     try:
         return list(executor.map(read, asked))
     finally:
-        executor.shutdown(wait=True, cancel_futures=True)
+        executor.shutdown(wait=False, cancel_futures=True)  # calls in progress end when their Hub is closed
 
 
 @task(name="identify-configs", task_run_name="identify-configs-{number}", cache_policy=NO_CACHE, persist_result=False)

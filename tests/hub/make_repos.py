@@ -156,11 +156,11 @@ def fine_tune(config: dict[str, Any], rng: random.Random) -> dict[str, Any]:
         tuned["id2label"] = {key: f"class {rng.randrange(10**6)} {key}" for key in labels}
         tuned["label2id"] = {name: int(key) for key, name in tuned["id2label"].items()}
     if rng.random() < 0.3:
-        tuned = _spelled_out(tuned)
+        tuned = spelled_out(tuned)
     return tuned
 
 
-def _spelled_out(config: dict[str, Any]) -> dict[str, Any]:
+def spelled_out(config: dict[str, Any]) -> dict[str, Any]:
     """Write the defaults of the class, too."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
