@@ -1,18 +1,15 @@
-"""Which repositories of the Hub a refresh is about, and how those that hold equal configs are put together."""
+"""Which repositories of the Hub a refresh is about. Loads no Prefect: it is asked before there is a server."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from extract.hub_config import ModelConfig
 from extract.model_ref import ModelRef
 from flows.refresh_plan import read_lines
 from storage.errors import UsageError
 from storage.hub import SORTS, Repo, check_online
-from tasks.trace_groups import ConfigGroup, KnownConfig
 
 HUB = "hub"
 _PREFIX = "hub/"
@@ -86,11 +83,3 @@ def hub_model_ref(repo_id: str, repo: Repo | None) -> ModelRef:
         downloads=repo.downloads,
         last_modified=repo.last_modified,
     )
-
-
-def group_models(models: Sequence[tuple[ModelRef, ModelConfig]], known: Mapping[str, KnownConfig]) -> list[ConfigGroup]:
-    """Put models of equal config together; groups and their models keep the order in which they were asked for."""
-    grouped: dict[str, tuple[ModelConfig, list[ModelRef]]] = {}
-    for model, config in models:
-        grouped.setdefault(config.config_sha256, (config, []))[1].append(model)
-    return [ConfigGroup(config, tuple(members), known.get(key)) for key, (config, members) in grouped.items()]

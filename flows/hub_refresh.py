@@ -8,15 +8,16 @@ trace.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from prefect.futures import PrefectFuture
 
 from extract.failure import Reason
+from extract.hub_config import ModelConfig
 from extract.model_ref import ModelRef
-from flows.hub_plan import RepoChoice, group_models, hub_model_id, hub_model_ref
+from flows.hub_plan import RepoChoice, hub_model_id, hub_model_ref
 from flows.progress import Reporter
 from flows.refresh_plan import models_to_trace, shards_of
 from storage.hub import CACHE_FOLDER, Hub, Repo
@@ -34,7 +35,7 @@ from tasks.trace import (
     commit_shard,
     drop,
 )
-from tasks.trace_groups import ConfigGroup, known_configs, trace_groups
+from tasks.trace_groups import ConfigGroup, KnownConfig, known_configs, trace_groups
 
 WINDOW = 1000  # repositories; their records and configs are a few MB
 
@@ -106,7 +107,7 @@ def _settle_window(
     """Bring every repository of a window to rows of graph_sources or of failures, and commit them."""
     found = read_configs(run.reader, run.session.pool, number, asked, run.num_connections)
     identified = _identify(run, number, found)
-    models: list[tuple[ModelRef, Any]] = []
+    models: list[tuple[ModelRef, ModelConfig]] = []
     rows, outcomes = ShardRows(), list[ModelOutcome]()
     for hub_model in found:
         ref = hub_model_ref(hub_model.repo_id, hub_model.repo)
@@ -125,7 +126,7 @@ def _settle_window(
     known = known_configs(run.session.corpus, keys, TRACE_STEP_VERSION)
     if retry_failed:
         known = {key: one for key, one in known.items() if one.failure is None}
-    return outcomes + _trace_in_order(run, group_models(models, known))
+    return outcomes + _trace_in_order(run, _group_models(models, known))
 
 
 def _identify(run: HubRun, number: int, found: Sequence[HubModel]) -> dict[str, Identified]:
@@ -179,3 +180,13 @@ def _trace_in_order(run: HubRun, groups: Sequence[ConfigGroup]) -> list[ModelOut
         commit_next(num_committed)
         num_committed += 1
     return outcomes
+
+
+def _group_models(
+    models: Sequence[tuple[ModelRef, ModelConfig]], known: Mapping[str, KnownConfig]
+) -> list[ConfigGroup]:
+    """Put models of equal config together; groups and their models keep the order in which they were asked for."""
+    grouped: dict[str, tuple[ModelConfig, list[ModelRef]]] = {}
+    for model, config in models:
+        grouped.setdefault(config.config_sha256, (config, []))[1].append(model)
+    return [ConfigGroup(config, tuple(members), known.get(key)) for key, (config, members) in grouped.items()]

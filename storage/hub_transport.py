@@ -37,7 +37,8 @@ class CallLimits:
     `call_seconds` is wall time of one attempt, body included; `max_attempts` counts those that break or meet a 5xx,
     while 429 answers are waited out for `patience_seconds` in all. Waits begin at `first_wait_seconds` and double up
     to `max_wait_seconds`, which also bounds what a server may ask for. `max_bytes` is the largest body, decoded.
-    After `max_unreached` attempts in a row that found nobody listening the Hub counts as gone.
+    After `max_unreached` attempts in a row that found nobody listening the Hub counts as gone, and at once where it
+    never answered.
     """
 
     call_seconds: float = 20.0
@@ -69,6 +70,7 @@ class HubTransport(httpx2.BaseTransport):
         self.limits = limits
         self._not_before = 0.0
         self._num_unreached = 0
+        self._has_answered = False
         self._is_closing = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hub-calls", daemon=True)
@@ -115,6 +117,8 @@ class HubTransport(httpx2.BaseTransport):
             num_failed += not is_throttled
             pause = min(wait if asked_wait is None else asked_wait, self.limits.max_wait_seconds)
             if num_failed >= self.limits.max_attempts or time.monotonic() + pause > patient_until:
+                if not self._has_answered and self._num_unreached >= num_failed:
+                    raise HubGone(f"{_address(request)} cannot be reached ({problem})")
                 raise HubUnavailable(f"{problem}, {num_failed or 'too many'} times")
             wait = min(2 * wait, self.limits.max_wait_seconds)
             if is_throttled:
@@ -134,7 +138,7 @@ class HubTransport(httpx2.BaseTransport):
             self._count_unreached(request, error)
             what = f"no whole answer within {self.limits.call_seconds:g} s" if isinstance(error, TimeoutError) else ""
             return None, what or f"{type(error).__name__}: {error}".rstrip(": "), None
-        self._num_unreached = 0
+        self._num_unreached, self._has_answered = 0, True
         return answer, f"status {answer.status_code}", _asked_wait(answer.headers)
 
     async def _exchange(self, request: httpx2.Request) -> httpx2.Response:
@@ -155,7 +159,11 @@ class HubTransport(httpx2.BaseTransport):
     def _count_unreached(self, request: httpx2.Request, error: Exception) -> None:
         self._num_unreached = self._num_unreached + 1 if isinstance(error, _NO_CONNECTION) else 0
         if self._num_unreached >= self.limits.max_unreached:
-            raise HubGone(f"{request.url.scheme}://{request.url.netloc.decode()} cannot be reached ({error})") from None
+            raise HubGone(f"{_address(request)} cannot be reached ({error})") from None
+
+
+def _address(request: httpx2.Request) -> str:
+    return f"{request.url.scheme}://{request.url.netloc.decode()}"
 
 
 @contextmanager
