@@ -16,6 +16,7 @@ from extract.failure import Reason, SubjectError
 CONFIG_FILE, ADAPTER_FILE = "config.json", "adapter_config.json"
 MAX_CONFIG_BYTES = 4 << 20  # 21,000 label names take 1.5 MB
 _MAX_REPAIR_CHARS = 500
+_MAX_DEPTH = 40  # configs inside configs are four deep
 
 Library = Literal["transformers", "timm"]
 
@@ -64,7 +65,22 @@ def parse_config(subject: str, content: bytes, file_name: str = CONFIG_FILE) -> 
     if not isinstance(fields, dict):
         detail = f"{file_name} holds a {type(fields).__name__}, not an object"
         raise SubjectError(subject, Reason.CONFIG_MALFORMED, detail)
+    if _is_deeper(fields, _MAX_DEPTH):
+        raise SubjectError(subject, Reason.CONFIG_MALFORMED, f"{file_name} is nested more than {_MAX_DEPTH} deep")
     return cast("dict[str, Any]", fields)
+
+
+def _is_deeper(value: Any, depth: int) -> bool:
+    """Tell whether lists and objects stand in each other more than `depth` deep."""
+    level: list[Any] = [value]
+    for _ in range(depth + 1):
+        containers = (element for element in level if isinstance(element, dict | list))
+        level = [
+            inner
+            for element in containers
+            for inner in cast("list[Any]", list(element.values()) if isinstance(element, dict) else element)
+        ]
+    return bool(level)
 
 
 def adapter_base(subject: str, fields: Mapping[str, Any]) -> tuple[str, str]:

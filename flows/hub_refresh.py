@@ -148,16 +148,21 @@ def _with_identity(model: ModelRef, identity: Identified) -> ModelRef:
         config_sha256=config.config_sha256,
         domain=identity.domain,
         head=config.head,
-        repairs=identity.repairs,
+        repairs=_plain(identity.repairs) if identity.repairs else None,
     )
 
 
 def _why_dropped(hub_model: HubModel, identity: Identified | None) -> tuple[Reason, str]:
     if hub_model.failure is not None:
-        return hub_model.failure.reason, hub_model.failure.detail
+        return hub_model.failure.reason, _plain(hub_model.failure.detail)
     if identity is not None and identity.failure is not None:
         return identity.failure
     raise ValueError(f"{hub_model.repo_id} has neither a config nor a reason why")
+
+
+def _plain(text: str) -> str:
+    """Return foreign words as one line that a table can hold."""
+    return " ".join(text.encode("utf-8", "replace").decode().split())[:2000]
 
 
 def _trace_in_order(run: HubRun, groups: Sequence[ConfigGroup]) -> list[ModelOutcome]:

@@ -103,7 +103,7 @@ class Hub:
                 expand=cast("Any", _EXPAND),
             )
             for info in found:
-                if info.sha is not None and info.id:
+                if isinstance(info.sha, str) and isinstance(info.id, str):
                     yield _repo(info, info.id)
         except (HubUnavailable, HfHubHTTPError, httpx2.HTTPError, BodyTooLarge) as error:
             raise CorpusError(
@@ -191,18 +191,23 @@ def _http_failure(repo_id: str, error: HfHubHTTPError) -> Exception:
 def _repo(info: ModelInfo, repo_id: str) -> Repo:
     tags: Iterable[Any] = info.tags or ()
     licences = [str(tag).partition(":")[2] for tag in tags if str(tag).startswith("license:")]
-    modified = info.last_modified
+    modified, downloads = info.last_modified, cast("Any", info.downloads)
     return Repo(
         repo_id=repo_id,
         revision=str(info.sha),
         gated=None if info.gated is None else bool(info.gated),
-        licence=licences[0] if licences else None,
-        pipeline_tag=info.pipeline_tag,
-        downloads=info.downloads,
+        licence=_text(licences[0]) if licences else None,
+        pipeline_tag=_text(info.pipeline_tag),
+        downloads=downloads if isinstance(downloads, int) and 0 <= downloads < 1 << 63 else None,
         last_modified=modified.astimezone(UTC) if modified else None,
-        library=info.library_name,
+        library=_text(info.library_name),
         files=None if info.siblings is None else frozenset(sibling.rfilename for sibling in info.siblings),
     )
+
+
+def _text(value: Any) -> str | None:
+    """Return a text that a table can hold; None for what is no text."""
+    return value.encode("utf-8", "replace").decode()[:200] if isinstance(value, str) else None
 
 
 def _keep(path: Path, content: bytes) -> None:

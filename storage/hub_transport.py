@@ -15,9 +15,9 @@ import threading
 import time
 from collections.abc import Generator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import httpx2
 from huggingface_hub.utils import parse_ratelimit_headers, set_client_factory
@@ -109,7 +109,7 @@ class HubTransport(httpx2.BaseTransport):
         patient_until = time.monotonic() + self.limits.patience_seconds
         wait, num_failed = self.limits.first_wait_seconds, 0
         while True:
-            await self._wait_for_turn()
+            await self._wait_for_turn(patient_until)
             answer, problem, asked_wait = await self._attempt(request)
             if answer is not None and answer.status_code not in _RETRIED_STATUSES:
                 return answer
@@ -125,8 +125,11 @@ class HubTransport(httpx2.BaseTransport):
                 self._not_before = max(self._not_before, time.monotonic() + pause)
             await asyncio.sleep(pause * random.uniform(1.0, 1.2))
 
-    async def _wait_for_turn(self) -> None:
+    async def _wait_for_turn(self, patient_until: float) -> None:
+        """Wait out what the Hub asked another call to wait for."""
         while (pause := self._not_before - time.monotonic()) > 0:
+            if self._not_before > patient_until:
+                raise HubUnavailable("the Hub keeps asking to wait")
             await asyncio.sleep(pause * random.uniform(1.0, 1.2))
 
     async def _attempt(self, request: httpx2.Request) -> tuple[httpx2.Response | None, str, float | None]:
@@ -183,11 +186,9 @@ def _asked_wait(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that an answer asks to wait: Retry-After as a number or a date, else RateLimit's reset."""
     text = headers.get("retry-after")
     if text is not None:
-        try:
+        with suppress(ValueError):
             return max(0.0, float(text))
-        except ValueError:
-            date = cast("tuple[int, ...] | None", email.utils.parsedate_tz(text))
-            if date is not None:
-                return max(0.0, email.utils.mktime_tz(date) - time.time())  # pyright: ignore[reportArgumentType]
+        with suppress(ValueError, OverflowError, TypeError):
+            return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     limit = parse_ratelimit_headers(headers)
     return float(limit.reset_in_seconds) if limit is not None and limit.remaining == 0 else None

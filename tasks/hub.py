@@ -38,7 +38,7 @@ class Identified:
     failure: tuple[Reason, str] | None = None
 
 
-@task(name="list-repos", retries=2, retry_delay_seconds=5, cache_policy=NO_CACHE, persist_result=False)
+@task(name="list-repos", retries=1, retry_delay_seconds=2, cache_policy=NO_CACHE, persist_result=False)
 def list_repos(hub: Hub, query: str, sort: str | None, limit: int | None) -> list[Repo]:
     """Return the repositories that a query finds, in the Hub's order; raises CorpusError."""
     return list(hub.list_repos(query, sort, limit))

@@ -264,6 +264,7 @@ def test_config_that_no_library_takes_has_a_reason(fields: dict[str, Any], reaso
         (b"[]", Reason.CONFIG_MALFORMED),
         (b"\xff\xfe\x00", Reason.CONFIG_MALFORMED),
         (b"[" * 200_000, Reason.CONFIG_MALFORMED),
+        (b'{"model_type": "bert", "x": ' + b"[" * 600 + b"]" * 600 + b"}", Reason.CONFIG_MALFORMED),
         (b'{"a": "' + b"x" * (5 << 20) + b'"}', Reason.CONFIG_TOO_LARGE),
         (b'{"sample_size": 3}', Reason.UNSUPPORTED_CONFIG),
         (b'{"model_type": 3}', Reason.CONFIG_MALFORMED),
