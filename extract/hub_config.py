@@ -74,13 +74,14 @@ def _is_deeper(value: Any, depth: int) -> bool:
     """Tell whether lists and objects stand in each other more than `depth` deep."""
     level: list[Any] = [value]
     for _ in range(depth + 1):
-        containers = (element for element in level if isinstance(element, dict | list))
-        level = [
-            inner
-            for element in containers
-            for inner in cast("list[Any]", list(element.values()) if isinstance(element, dict) else element)
-        ]
+        level = [inner for element in level for inner in _elements(element)]
     return bool(level)
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(cast("dict[str, Any]", value).values())
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def adapter_base(subject: str, fields: Mapping[str, Any]) -> tuple[str, str]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from extract.model_ref import ModelRef
 from flows.refresh_plan import read_lines
 from storage.errors import UsageError
-from storage.hub import SORTS, Repo, check_online
+from storage.hub import REPO_ID, SORTS, Repo, check_online
 
 HUB = "hub"
 _PREFIX = "hub/"
-_REPO_ID = re.compile(r"(?:[\w.-]{1,96}/)?[\w.-]{1,96}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def read_repo_list(path: Path) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for number, line in read_lines(path, "repository list", "owner/repository"):
         name = line.removeprefix(_PREFIX) if line.count("/") == 2 else line
-        if not _REPO_ID.fullmatch(name):
+        if not REPO_ID.fullmatch(name):
             raise UsageError(f"line {number} of {path} is no repository id: {line[:100]!r}", "write owner/repository")
         names[name] = None
     return tuple(names)

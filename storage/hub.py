@@ -34,6 +34,7 @@ from storage.filesystem import TEMPORARY_PREFIX, explained, make_folder, sync_fi
 from storage.hub_transport import MAX_BYTES_EXTENSION, BodyTooLarge, CallLimits, HubGone, HubUnavailable, hub_calls
 
 CACHE_FOLDER: Final = ".hub"
+REPO_ID: Final = re.compile(r"(?:[\w.-]{1,96}/)?[\w.-]{1,96}", re.ASCII)
 SORTS: Final = ("created_at", "downloads", "last_modified", "likes", "trending_score")
 _EXPAND: Final = ["sha", "gated", "pipeline_tag", "downloads", "lastModified", "library_name", "tags", "siblings"]
 _NOT_FOUND: Final[dict[type[Exception], str]] = {
@@ -103,8 +104,8 @@ class Hub:
                 expand=cast("Any", _EXPAND),
             )
             for info in found:
-                if isinstance(info.sha, str) and isinstance(info.id, str):
-                    yield _repo(info, info.id)
+                if info.sha is not None and REPO_ID.fullmatch(str(info.id)):
+                    yield _repo(info, str(info.id))
         except (HubUnavailable, HfHubHTTPError, httpx2.HTTPError, BodyTooLarge) as error:
             raise CorpusError(
                 f"the Hub's list cannot be had ({_one_line(error)})", "run the same command again to go on"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from storage.comparison import comparable_tables, differences
 from storage.corpus import Corpus
 from storage.errors import UsageError
 from storage.fsck import fsck
+from tasks.sandbox_pool import SandboxPool
+from tasks.validate import ValidationConfig, _payloads, find_candidates, validate_graph
 from tests.hub import make_repos
 from tests.hub.running import running_double
 
@@ -114,6 +117,21 @@ def test_models_say_what_the_hub_lists_and_configs_can_be_built_again(whole: Pat
     assert (rows[5], unknown[0], len(configs)) == (1, 0, NUM_CONFIGS)
     assert rows[6]
     assert all(json.loads(config) for (config,) in configs)
+
+
+def test_fidelity_is_asked_of_a_model_that_its_stored_config_builds_again(whole: Path) -> None:
+    config = ValidationConfig("run", "real", fidelity=True)
+    with Corpus.open(whole) as corpus:
+        candidates = find_candidates(corpus, config)
+        chosen, payload = next(iter(_payloads(corpus, [one for one in candidates if one.config is not None][:1])))
+    assert candidates and all(one.config is not None for one in candidates)
+    pool = SandboxPool(1)
+    try:
+        with pool.lease() as sandbox:
+            verdicts = validate_graph(pool, sandbox, replace(chosen, missing=("fidelity",)), payload, config)
+    finally:
+        pool.close()
+    assert verdicts.column("outcome").to_pylist() == ["passed"], verdicts.to_pylist()
 
 
 def test_killed_run_comes_to_the_same_as_one_that_was_not(
