@@ -105,6 +105,7 @@ def _settle_window(
     run: HubRun, number: int, asked: Sequence[tuple[str, Repo | None]], retry_failed: bool
 ) -> list[ModelOutcome]:
     """Bring every repository of a window to rows of graph_sources or of failures, and commit them."""
+    run.reporter.stage(f"reading the configs of {len(asked)} repositories")
     found = read_configs(run.reader, run.session.pool, number, asked, run.num_connections)
     identified = _identify(run, number, found)
     models: list[tuple[ModelRef, ModelConfig]] = []

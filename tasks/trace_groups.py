@@ -76,8 +76,9 @@ def trace_groups(
     rows, outcomes = ShardRows(), list[ModelOutcome]()
     unknown = [group for group in groups if group.known is None]
     known = [group for group in groups if group.known is not None]
+    standing = _read_standing(session.corpus, known)
     for group in known:
-        _add(session, _rows_of_known(session.corpus, group, config), rows, outcomes)
+        _add(session, _rows_of_known(standing, group, config), rows, outcomes)
     if unknown:
         with session.pool.lease() as sandbox:
             for group in unknown:
@@ -112,16 +113,27 @@ def _rows_of_traced(
     return [outcome, *(ModelOutcome(model.model_id, None, 0.0) for model in others)], [tables, *followers]
 
 
-def _rows_of_known(corpus: Corpus, group: ConfigGroup, config: TraceShardConfig) -> Rows:
+def _read_standing(corpus: Corpus, groups: Sequence[ConfigGroup]) -> dict[str, tuple[dict[str, Any], pa.Table]]:
+    """Return row and sources of the models whose traces stand for these groups, by id; read at once for all."""
+    model_ids = [group.known.model_id for group in groups if group.known and group.known.failure is None]
+    if not model_ids:
+        return {}
+    among = pc.field("model_id").isin(model_ids)
+    sources = corpus.read("graph_sources", filters=among)
+    rows = {row["model_id"]: row for row in corpus.read("models", filters=among).to_pylist()}
+    return {one: (rows[one], sources.filter(pc.field("model_id") == one).sort_by("part")) for one in model_ids}
+
+
+def _rows_of_known(
+    standing: dict[str, tuple[dict[str, Any], pa.Table]], group: ConfigGroup, config: TraceShardConfig
+) -> Rows:
     known = group.known
     if known is None:
         raise ValueError(f"the corpus does not have config {group.config.config_sha256}")
     tables = {"model_configs": config_table([group.config])}
     if known.failure is not None:
         return _failed([], [tables], known.model_id, known.failure, group.models, config)
-    of_model = pc.field("model_id") == known.model_id
-    traced = corpus.read("models", filters=of_model).to_pylist()[0]
-    sources = corpus.read("graph_sources", filters=of_model)
+    traced, sources = standing[known.model_id]
     followers = [_follower(model, traced, sources, known.model_id) for model in group.models]
     return [ModelOutcome(model.model_id, None, 0.0) for model in group.models], [tables, *followers]
 
