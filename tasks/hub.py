@@ -38,9 +38,12 @@ class Identified:
     failure: tuple[Reason, str] | None = None
 
 
-@task(name="list-repos", retries=1, retry_delay_seconds=2, cache_policy=NO_CACHE, persist_result=False)
+@task(name="list-repos", cache_policy=NO_CACHE, persist_result=False)
 def list_repos(hub: Hub, query: str, sort: str | None, limit: int | None) -> list[Repo]:
-    """Return the repositories that a query finds, in the Hub's order; raises CorpusError."""
+    """Return the repositories that a query finds, in the Hub's order; raises CorpusError.
+
+    Each page is tried again by the transport itself, which knows what the Hub asks to wait.
+    """
     return list(hub.list_repos(query, sort, limit))
 
 
