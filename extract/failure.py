@@ -14,6 +14,16 @@ class Reason(StrEnum):
     """Why a subject was dropped. Transient reasons are tried again by the next run, the others are not."""
 
     UNKNOWN_MODEL = "unknown_model"
+    REPO_NOT_FOUND = "repo_not_found"
+    GATED = "gated"
+    CONFIG_MISSING = "config_missing"
+    CONFIG_MALFORMED = "config_malformed"
+    CONFIG_TOO_LARGE = "config_too_large"
+    BASE_MISSING = "base_missing"
+    HUB_UNAVAILABLE = "hub_unavailable"
+    NEEDS_REMOTE_CODE = "needs_remote_code"
+    UNSUPPORTED_CONFIG = "unsupported_config"
+    UNSUPPORTED_ARCHITECTURE = "unsupported_architecture"
     BUILD_FAILED = "build_failed"
     OVER_MAX_PARAMS = "over_max_params"
     INPUTS_FAILED = "inputs_failed"
@@ -35,7 +45,7 @@ class Reason(StrEnum):
     @property
     def is_transient(self) -> bool:
         """Whether the next run should try again: the cause may lie in the machine and not in the subject."""
-        return self in (Reason.BAD_REPLY, Reason.KILLED)
+        return self in (Reason.BAD_REPLY, Reason.KILLED, Reason.HUB_UNAVAILABLE)
 
 
 class SubjectError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from extract.graph import Graph
@@ -17,7 +18,7 @@ class ModelRef:
     The last fields say how true the trace is: the task `head`; why the default config had to be repaired; which
     modalities the forward takes, and which of them the program uses; which data inputs the program uses; how many
     values the tracer guessed (ours never does); the share of the parameters (tensors, tied ones once) that the program
-    uses, and why not all.
+    uses, and why not all; and what the Hub says of a repository: its task, downloads, and when it last changed (UTC).
     """
 
     model_id: str
@@ -40,6 +41,9 @@ class ModelRef:
     num_guesses: int | None = None
     parameters_used_frac: float | None = None
     unused_reason: str | None = None
+    pipeline_tag: str | None = None
+    downloads: int | None = None
+    last_modified: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,11 @@ from extract.failure import Reason, SubjectError
 from extract.model_ref import ModelRef
 from extract.transformers_heads import BASE_HEAD
 
-_MODULES = {"timm": "extract.timm_source", "transformers": "extract.transformers_source"}
+_MODULES = {
+    "timm": "extract.timm_source",
+    "transformers": "extract.transformers_source",
+    "hub": "extract.hub_source",
+}
 
 Weights = Literal["meta", "random"]
 

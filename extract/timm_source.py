@@ -6,9 +6,8 @@ The input is one image of the size that the model's pretrained_cfg names.
 from __future__ import annotations
 
 import difflib
-import hashlib
 import inspect
-import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -17,6 +16,7 @@ import timm
 import torch
 from timm.models import _registry as registry
 
+from extract.config_identity import hash_config
 from extract.failure import Reason, SubjectError, describe
 from extract.meta_build import build_on_meta
 from extract.model_ref import ModelRef
@@ -25,6 +25,8 @@ from extract.sources import Inputs, Preparation, Prepared, check_size
 
 SOURCE = "timm"
 _PREFIX = "timm/"
+_CONFIG_FIELDS = ("num_classes", "input_size", "fixed_input_size")
+_DEFAULT_INPUT_SIZE = (3, 224, 224)
 
 
 def list_models(heads: tuple[str, ...] = ()) -> list[ModelRef]:
@@ -32,15 +34,20 @@ def list_models(heads: tuple[str, ...] = ()) -> list[ModelRef]:
 
     `heads` is not asked for: each model has the head that timm gives it.
     """
-    return [_model_ref(name) for name in _names()]
+    return [_model_ref(name) for name in names()]
 
 
 def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model and make its one input ready, an image; raises `SubjectError`."""
     name = _known_name(model_id)
-    module = _build(model_id, name, preparation)
-    num_parameters = check_size(model_id, module, preparation.max_params)
-    shape = (preparation.batch_size, *_input_size(name))
+    return prepare_from(_model_ref(name), canonical_config(name), preparation)
+
+
+def prepare_from(model: ModelRef, config: Mapping[str, Any], preparation: Preparation) -> Prepared:
+    """Build the architecture that `model` names from a canonical config; raises `SubjectError`."""
+    module = _build(model.model_id, str(model.architecture), config, preparation)
+    num_parameters = check_size(model.model_id, module, preparation.max_params)
+    shape = (preparation.batch_size, *_image_size(config))
 
     def make_inputs(seed: int) -> Inputs:
         if preparation.weights == "meta":
@@ -48,30 +55,42 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
         return Inputs((torch.randn(shape, generator=torch.Generator().manual_seed(seed)),), {})
 
     image_argument = next(iter(inspect.signature(module.forward).parameters))
-    model = replace(_model_ref(name), num_parameters=num_parameters)
-    return Prepared(model, module, make_inputs, {image_argument: "image"})
+    prepared = replace(model, num_parameters=num_parameters, config_sha256=identify(str(model.architecture), config))
+    return Prepared(prepared, module, make_inputs, {image_argument: "image"})
 
 
 @lru_cache(maxsize=1)
-def _names() -> tuple[str, ...]:
+def names() -> tuple[str, ...]:
+    """Return every name of `timm.list_models()`."""
     return tuple(timm.list_models())
+
+
+def family_of(name: str) -> str | None:
+    """Return the module of timm that an architecture is in; None where there is no such one."""
+    return registry._model_to_module.get(name)
 
 
 def _known_name(model_id: str) -> str:
     name = model_id.removeprefix(_PREFIX)
-    if model_id.startswith(_PREFIX) and name in _names():
+    if model_id.startswith(_PREFIX) and name in names():
         return name
-    close = ", ".join(_PREFIX + match for match in difflib.get_close_matches(name, _names(), n=3))
+    close = ", ".join(_PREFIX + match for match in difflib.get_close_matches(name, names(), n=3))
     hint = f"did you mean {close}?" if close else "timm.list_models() names all there are"
     raise SubjectError(model_id, Reason.UNKNOWN_MODEL, f"timm {timm.__version__} has no such model; {hint}")
 
 
-def _build(model_id: str, name: str, preparation: Preparation) -> torch.nn.Module:
+def _build(model_id: str, name: str, config: Mapping[str, Any], preparation: Preparation) -> torch.nn.Module:
+    def construct() -> torch.nn.Module:
+        own = {**config, "input_size": tuple(config["input_size"])}
+        is_changed = config != canonical_config(name)
+        pretrained_cfg = _pretrained_cfg(name) | {field: own[field] for field in _CONFIG_FIELDS} if is_changed else None
+        return timm.create_model(name, pretrained=False, pretrained_cfg=pretrained_cfg, **config["model_args"])
+
     try:
         if preparation.weights == "meta":
-            return build_on_meta(lambda: timm.create_model(name, pretrained=False))
+            return build_on_meta(construct)
         torch.manual_seed(preparation.seed)
-        module = timm.create_model(name, pretrained=False).eval()
+        module = construct().eval()
     except MemoryError as error:
         raise SubjectError(model_id, Reason.OUT_OF_MEMORY, describe(error)) from error
     except Exception as error:  # foreign code
@@ -80,8 +99,12 @@ def _build(model_id: str, name: str, preparation: Preparation) -> torch.nn.Modul
     return module
 
 
-def _input_size(name: str) -> tuple[int, ...]:
-    return tuple(_pretrained_cfg(name)["input_size"])
+def _image_size(config: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return (channels, height, width): the record's, unless an argument of the model says otherwise."""
+    channels, height, width = config["input_size"]
+    size = config["model_args"].get("img_size", (height, width))
+    height, width = (size, size) if isinstance(size, int) else size
+    return config["model_args"].get("in_chans", channels), height, width
 
 
 def _pretrained_cfg(name: str) -> dict[str, Any]:
@@ -95,8 +118,8 @@ def _model_ref(name: str) -> ModelRef:
         model_id=_PREFIX + name,
         source=SOURCE,
         architecture=name,
-        family=registry._model_to_module.get(name),
-        config_sha256=_config_sha256(name, cfg),
+        family=family_of(name),
+        config_sha256=identify(name, canonical_config(name)),
         domain="cv",
         licence=cfg.get("license"),
         gated=False,
@@ -104,14 +127,23 @@ def _model_ref(name: str) -> ModelRef:
     )
 
 
-def _config_sha256(name: str, cfg: dict[str, Any]) -> str:
-    """Hash what decides the graph (definitions.md section 1): architecture, head and input, not weights or labels."""
-    canonical = {
-        "source": SOURCE,
-        "architecture": name,
-        "head": "classification",
-        "num_classes": cfg.get("num_classes"),
-        "input_size": list(cfg.get("input_size", ())),
-    }
-    text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+def identify(name: str, config: Mapping[str, Any]) -> str:
+    """Return `config_sha256` (definitions.md section 1) of an architecture with a config as `canonical_config` makes
+    it: head and input, not weights or labels."""
+    return hash_config(SOURCE, name, "classification", config, {"batch": 1})
+
+
+def canonical_config(name: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what timm builds an architecture from: its own record, and over it what a repository's config says.
+
+    `given` may hold num_classes, input_size, fixed_input_size and model_args (`extract.hub_config`).
+    """
+    config = {field: _pretrained_cfg(name).get(field) for field in _CONFIG_FIELDS}
+    config |= {field: value for field, value in (given or {}).items() if field in _CONFIG_FIELDS}
+    arguments: Mapping[str, Any] = (given or {}).get("model_args") or {}
+    config["model_args"] = {key: value for key, value in arguments.items() if value is not None}
+    if "num_classes" in config["model_args"]:  # an argument goes before the record
+        config["num_classes"] = config["model_args"].pop("num_classes")
+    config["input_size"] = list(config["input_size"] or _DEFAULT_INPUT_SIZE)
+    config["fixed_input_size"] = bool(config["fixed_input_size"])
+    return config

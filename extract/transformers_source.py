@@ -6,10 +6,8 @@ cannot run as published are repaired, and inputs made, by `extract.transformers_
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
-import json
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -32,6 +30,7 @@ from extract.model_ref import Domain, ModelRef
 from extract.random_weights import randomise_weights
 from extract.sources import Inputs, Preparation, Prepared, check_size
 from extract.transformers_changes import build_masks_by_broadcast, forget_cached_tensors, run_experts_as_batches
+from extract.transformers_config import identify, modeling_text, switch_caches_off
 from extract.transformers_heads import ALL_HEADS, BASE_HEAD, head_mappings
 from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, load_rules, row_of
 
@@ -41,7 +40,6 @@ _LICENCE = re.compile(r"Licensed under the Apache License, Version 2\.0|SPDX-Lic
 _MODALITY_NAMED = re.compile(r"\b(image|video|audio|speech|multimodal)", re.IGNORECASE)
 _NUM_FEATURES = re.compile(r"tokens?\b.*\bfeatures?:? (\d+)", re.IGNORECASE)
 _MAX_PLACEHOLDERS = 20_000
-_SUB_CONFIG_DEPTH = 3
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +66,23 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     """Build a model from its (repaired) default config and make its inputs ready; raises `SubjectError`."""
     model_type, head, class_name = _known(model_id)
     row = row_of(model_type, head)
+    model = _model_ref(model_type, head, class_name)
+    prepared = prepare_from(model, lambda: make_config(model_type, row), row, preparation)
+    repairs = row.reason if row.config or row.init or row.config_class or row.model_class or row.method else None
+    return replace(prepared, model=replace(prepared.model, repairs=repairs))
+
+
+def prepare_from(model: ModelRef, make: Callable[[], Any], row: TypeRow, preparation: Preparation) -> Prepared:
+    """Build the class that `model` names as its architecture from the config that `make` returns, and its inputs.
+
+    Raises `SubjectError`. The record that comes back has what building showed.
+    """
+    model_id, class_name = model.model_id, str(model.architecture)
     build_masks_by_broadcast()
     try:
-        config = make_config(model_type, row)
+        config = make()
         model_class = _model_class(class_name, row)
+        config_sha256 = identify(config, class_name, str(model.head), row)
         module = _build(model_class, config, preparation)
         if row.method is not None:
             module.forward = _method(module, row.method)
@@ -95,15 +106,16 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
         except Exception as error:  # foreign config
             raise SubjectError(model_id, Reason.INPUTS_FAILED, describe(error)) from error
 
-    model = replace(
-        _named_ref(model_type, head, class_name, model_class),
+    prepared = replace(
+        _completed(model, model_class),
         num_parameters=num_parameters,
-        config_sha256=_config_sha256(config, class_name, plan),
-        repairs=row.reason if row.config or row.init or row.config_class or row.model_class or row.method else None,
+        config_sha256=config_sha256,
         unused_reason=row.unused,
         modalities=plan.modalities(),
     )
-    return Prepared(model, module, make_inputs, load_rules().carriers, lambda failure: _learn(model_id, plan, failure))
+    return Prepared(
+        prepared, module, make_inputs, load_rules().carriers, lambda failure: _learn(model_id, plan, failure)
+    )
 
 
 _learnt: dict[str, dict[str, int]] = {}
@@ -139,19 +151,8 @@ def make_config(model_type: str, row: TypeRow) -> Any:
             owner[name] = value
         else:
             setattr(owner, name, value)
-    for part in _parts(config, _SUB_CONFIG_DEPTH):
-        if getattr(part, "use_cache", False):
-            part.use_cache = False
+    switch_caches_off(config)
     return config
-
-
-def _parts(config: Any, depth: int) -> list[Any]:
-    found = [config]
-    if depth:
-        for value in list(vars(config).values()):
-            if isinstance(value, transformers.PreTrainedConfig):
-                found += _parts(value, depth - 1)
-    return found
 
 
 def _build(model_class: Any, config: Any, preparation: Preparation) -> torch.nn.Module:
@@ -201,6 +202,11 @@ def _find(name: str) -> Any:
     return getattr(module, attribute)
 
 
+def domain_of_class(class_name: str, model_type: str) -> Domain | None:
+    """Return the domain of what a class takes, from its source text; None where the text does not say."""
+    return _domain_of(_modalities(class_name, model_type))
+
+
 def _model_ref(model_type: str, head: str, class_name: str) -> ModelRef:
     return ModelRef(
         model_id=f"{_PREFIX}{model_type}" if head == BASE_HEAD else f"{_PREFIX}{model_type}/{head}",
@@ -208,28 +214,19 @@ def _model_ref(model_type: str, head: str, class_name: str) -> ModelRef:
         architecture=class_name,
         family=configuration_auto.model_type_to_module_name(model_type),
         domain=_domain_of(_modalities(class_name, model_type)),
-        licence=_licence_of(_source_text(model_type)),
+        licence=_licence_of(modeling_text(model_type)),
         gated=False,
         head=head,
     )
 
 
-@lru_cache(maxsize=4096)
-def _source_text(model_type: str) -> str:
-    folder = Path(cast("str", transformers.__file__)).parent / "models"
-    module = configuration_auto.model_type_to_module_name(model_type)
-    paths = sorted((folder / module).glob("modeling_*.py"))
-    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
-
-
-def _named_ref(model_type: str, head: str, class_name: str, model_class: Any) -> ModelRef:
+def _completed(model: ModelRef, model_class: Any) -> ModelRef:
     """Return the record of a model; what its type's own file left open comes from the file and bases of its class."""
-    named = _model_ref(model_type, head, class_name)
     declared = getattr(model_class, "input_modalities", ())
     modalities = (declared,) if isinstance(declared, str) else tuple(declared or ())
     path = inspect.getsourcefile(model_class)
-    text = Path(path).read_text(encoding="utf-8") if path and named.licence is None else ""
-    return replace(named, domain=named.domain or _domain_of(modalities), licence=named.licence or _licence_of(text))
+    text = Path(path).read_text(encoding="utf-8") if path and model.licence is None else ""
+    return replace(model, domain=model.domain or _domain_of(modalities), licence=model.licence or _licence_of(text))
 
 
 def _licence_of(text: str) -> str | None:
@@ -281,27 +278,5 @@ def _bodies(class_name: str, model_type: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _classes(model_type: str) -> dict[str, tuple[list[str], str]]:
-    found = _CLASS.findall(_source_text(model_type))
+    found = _CLASS.findall(modeling_text(model_type))
     return {name: (re.findall(r"\w+", bases), body) for name, bases, body in found}
-
-
-def _config_sha256(config: Any, class_name: str, plan: InputPlan) -> str:
-    """Hash what decides the graph (definitions.md section 1): config less names and labels, class, inputs."""
-    fields = _canonical(config.to_dict())
-    text = json.dumps([class_name, fields, plan.expressions()], sort_keys=True, default=str, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-_IRRELEVANT = frozenset(
-    "_name_or_path name_or_path architectures transformers_version tokenizer_class prefix finetuning_task "
-    "task_specific_params bos_token_id eos_token_id sep_token_id id2label label2id problem_type".split()
-)
-
-
-def _canonical(fields: Any) -> Any:
-    if isinstance(fields, dict):
-        kept = {key: _canonical(value) for key, value in fields.items() if key not in _IRRELEVANT}
-        if "id2label" in fields:
-            kept["num_labels"] = len(fields["id2label"] or ())
-        return kept
-    return [_canonical(value) for value in fields] if isinstance(fields, list | tuple) else fields

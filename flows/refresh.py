@@ -22,6 +22,8 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
+from flows.hub_plan import RepoChoice, choose_repos
+from flows.hub_refresh import trace_hub
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import (
     ModelChoice,
@@ -35,6 +37,7 @@ from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
 from flows.validate import validate_missing
 from storage.corpus import Corpus
 from storage.errors import CorpusError
+from storage.hub_transport import CallLimits
 from tasks.levels import check_level
 from tasks.sandbox_pool import SandboxPool
 from tasks.trace import (
@@ -79,6 +82,10 @@ class RefreshConfig:
     level: str = "fake"
     real_limit: int | None = None
     real_seconds: float = REAL_SECONDS
+    repo_list: str | None = None
+    query: str | None = None
+    sort: str | None = None
+    call_seconds: float = CallLimits().call_seconds
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -99,6 +106,10 @@ def refresh(
     level: str = "fake",
     real_limit: int | None = None,
     real_seconds: float = REAL_SECONDS,
+    repo_list: str | None = None,
+    query: str | None = None,
+    sort: str | None = None,
+    call_seconds: float = CallLimits().call_seconds,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
@@ -107,7 +118,9 @@ def refresh(
     and the validation of each model, `retry_failed` tries again what failed before; `source` and `heads` may name
     several, comma-separated; `tracer` is `function` or `dynamo`. `level` is that of the verdicts: at `real`, what
     `fake` gives comes with each trace, and when all is traced the graphs of these models are run on real tensors, the
-    smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Raises UsageError before anything
+    smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Source `hub` takes the repositories
+    of the file `repo_list`, or the first `limit` of those whose names hold `query`, in the order of `sort`; no call to
+    the Hub takes longer than `call_seconds`. Raises UsageError before anything
     is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
@@ -126,16 +139,26 @@ def refresh(
         check_level(level),
         real_limit,
         real_seconds,
+        repo_list,
+        query,
+        sort,
+        call_seconds,
     )
     check_tracer(tracer)
-    choice = choose_models(source, Path(models_file) if models_file else None, limit, heads)
+    repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit)
+    choice = None if repos else choose_models(source, Path(models_file) if models_file else None, limit, heads)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
         pool = SandboxPool(config.workers, config.import_modules, Limits(seconds=model_seconds))
         session = TraceSession(opened, pool, lambda outcome: _advance(reporter, outcome))
         try:
-            models = considered_models(choice, _named_models(session, choice, reporter))
-            outcomes = trace_and_commit(session, models, config, reporter)
+            if repos is not None:
+                models, outcomes = _trace_hub(session, repos, config, reporter)
+            elif choice is not None:
+                models = considered_models(choice, _named_models(session, choice, reporter))
+                outcomes = trace_and_commit(session, models, config, reporter)
+            else:
+                raise ValueError("neither repositories nor models were chosen")
             checked = check_on_real(session, models, config, reporter) if level == "real" else (0, 0)
         except (StartFailed, ChildFailed) as error:
             raise CorpusError(
@@ -154,14 +177,33 @@ def _named_models(session: TraceSession, choice: ModelChoice, reporter: Reporter
     return named
 
 
+def _trace_hub(
+    session: TraceSession, repos: RepoChoice, config: RefreshConfig, reporter: Reporter
+) -> tuple[list[ModelRef], list[ModelOutcome]]:
+    return trace_hub(
+        session,
+        repos,
+        _shard_config(config),
+        asdict(config),
+        config.workers,
+        CallLimits(call_seconds=config.call_seconds),
+        config.retry_failed,
+        reporter,
+    )
+
+
+def _shard_config(config: RefreshConfig) -> TraceShardConfig:
+    level = "fake" if config.level == "real" else config.level
+    return TraceShardConfig(new_run_id(), config.max_params, level, config.tracer)
+
+
 def trace_and_commit(
     session: TraceSession, models: Sequence[ModelRef], config: RefreshConfig, reporter: Reporter
 ) -> list[ModelOutcome]:
     """Trace the models that the corpus lacks; a shard is committed after all before it, so any kill leaves a prefix."""
     missing = models_to_trace(session.corpus, models, config.max_params, TRACE_STEP_VERSION, config.retry_failed)
     reporter.begin(len(missing))
-    level = "fake" if config.level == "real" else config.level
-    shard_config = TraceShardConfig(new_run_id(), config.max_params, level, config.tracer)
+    shard_config = _shard_config(config)
     recorded = asdict(config)
     pending: deque[PrefectFuture[ShardReport]] = deque()
     outcomes: list[ModelOutcome] = []

@@ -28,7 +28,7 @@ def refresh(
     corpus: Annotated[Path, typer.Option(help="Folder of the corpus; made when missing.")] = Path("data/corpus"),
     source: Annotated[
         str,
-        typer.Option(help="Where models come from: starter (a short list), timm, transformers; several by comma."),
+        typer.Option(help="Where models come from: starter (a short list), timm, transformers, by comma; or hub."),
     ] = "starter",
     heads: Annotated[
         str,
@@ -63,18 +63,32 @@ def refresh(
     real_seconds: Annotated[
         float, typer.Option(help="At level real: begin no further graph after this wall time.", min=1.0)
     ] = 600.0,
+    repo_list: Annotated[
+        Path | None, typer.Option(help="Source hub: text file of repository ids (owner/name), one a line.")
+    ] = None,
+    query: Annotated[str | None, typer.Option(help="Source hub: the repositories whose names hold this text.")] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(help="With --query: downloads, likes, created_at, last_modified or trending_score."),
+    ] = None,
+    call_seconds: Annotated[
+        float, typer.Option(help="Source hub: wall time of one call, body included.", min=0.1)
+    ] = 20.0,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
     Example: passnet refresh --source timm --limit 100 --corpus data/corpus
     Example: passnet refresh --source transformers --heads base,causal-lm --workers 2
 
-    With verdicts on real tensors for at most five minutes: passnet refresh --level real --real-seconds 300
+    Example: passnet refresh --source hub --query bert --sort downloads --limit 500
+
+    Source hub reads config.json alone, never weights, and traces each distinct config once; HF_TOKEN and HF_ENDPOINT
+    count. With verdicts on real tensors for at most five minutes: passnet refresh --level real --real-seconds 300
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, source, models, limit, heads, tracer, level)
+        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -92,20 +106,35 @@ def refresh(
             level=level,
             real_limit=real_limit,
             real_seconds=real_seconds,
+            repo_list=str(repo_list) if repo_list else None,
+            query=query,
+            sort=sort,
+            call_seconds=call_seconds,
         )
     _show(summary)
 
 
 def _check(
-    corpus: Path, source: str, models: Path | None, limit: int | None, heads: str, tracer: str, level: str
+    corpus: Path,
+    source: str,
+    models: Path | None,
+    limit: int | None,
+    heads: str,
+    tracer: str,
+    level: str,
+    repo_list: Path | None,
+    query: str | None,
+    sort: str | None,
 ) -> None:
     """Refuse what cannot work before anything is written or started."""
+    from flows.hub_plan import choose_repos
     from flows.refresh_plan import check_tracer, choose_models
     from storage.corpus import Corpus
     from tasks.levels import check_level
 
     check_tracer(tracer)
-    choose_models(source, models, limit, heads)
+    if choose_repos(source, repo_list, query, sort, limit) is None:
+        choose_models(source, models, limit, heads)
     check_level(level)
     Corpus.create(corpus).close()
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from extract.failure import Reason
 from extract.model_ref import ModelRef
@@ -18,6 +19,7 @@ STARTER = "starter"
 TRACERS = ("function", "dynamo")
 STARTER_LIST = Path(__file__).resolve().parents[1] / "data" / "models" / "starter.txt"
 _DEFAULT_SOURCE = "timm"
+Subject = TypeVar("Subject")
 _NUM_PARAMETERS = re.compile(r"(\d+) parameters")
 
 
@@ -75,21 +77,30 @@ def check_tracer(tracer: str) -> None:
 
 def read_model_list(path: Path) -> tuple[str, ...]:
     """Return the model ids of a list file, one a line, `#` for comments, repeats dropped; raises UsageError."""
+    return tuple(dict.fromkeys(model_id_of(name) for _, name in read_lines(path, "model list", "timm/resnet18")))
+
+
+def read_lines(path: Path, what: str, example: str) -> list[tuple[int, str]]:
+    """Return the lines of a list file that name something, with their numbers, comments (`#`) taken off.
+
+    Raises UsageError, which calls the file `what`, when it cannot be read, is not text or names nothing.
+    """
+    remedy = f"write one id a line, such as {example}"
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise UsageError(f"there is no model list {path}", "name a text file with one model id a line") from None
+        raise UsageError(f"there is no {what} {path}", "name a text file with one id a line") from None
     except UnicodeDecodeError:
         text = "\0"
     except OSError as error:
-        raise UsageError(f"model list {path} cannot be read ({error.strerror})", "name a readable text file") from None
+        raise UsageError(f"{what} {path} cannot be read ({error.strerror})", "name a readable text file") from None
     if not all(character.isprintable() or character in "\t\r\n\f" for character in text):
-        raise UsageError(f"model list {path} is not text", "write one model id a line, such as timm/resnet18")
-    names = [line.partition("#")[0].strip() for line in text.splitlines()]
-    ids = tuple(dict.fromkeys(model_id_of(name) for name in names if name))
-    if not ids:
-        raise UsageError(f"model list {path} names no model", "write one model id a line, such as timm/resnet18")
-    return ids
+        raise UsageError(f"{what} {path} is not text", remedy)
+    lines = [(number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), start=1)]
+    named = [(number, name) for number, name in lines if name]
+    if not named:
+        raise UsageError(f"{what} {path} names no model", remedy)
+    return named
 
 
 def model_id_of(name: str) -> str:
@@ -132,7 +143,7 @@ def _count(detail: str) -> int:
     return int(match[1]) if match else 0
 
 
-def shards_of(models: Sequence[ModelRef], num_workers: int) -> list[tuple[ModelRef, ...]]:
-    """Split models into shards in order: 4 to 32 a shard, at least four shards a worker where there are enough."""
+def shards_of(models: Sequence[Subject], num_workers: int) -> list[tuple[Subject, ...]]:
+    """Split models, or groups of them, into shards in order: 4 to 32 a shard, four a worker where there are enough."""
     size = min(32, max(4, -(-len(models) // (4 * num_workers))))
     return [tuple(models[start : start + size]) for start in range(0, len(models), size)]

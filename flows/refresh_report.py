@@ -12,7 +12,9 @@ from rich.table import Table
 from extract.model_ref import ModelRef
 from storage.corpus import Corpus
 from storage.queries import query_text
-from tasks.trace import TRACE_STEP, ModelOutcome, count_reasons
+from tasks.trace import DISCOVER_STEP, TRACE_STEP, ModelOutcome, count_reasons
+
+_STANDING = "SELECT DISTINCT subject FROM current_failures WHERE list_contains(?, step)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def summarise(
     """Count what the run did and what the corpus now holds."""
     with corpus.connect() as connection:
         counts = connection.execute(query_text("refresh_summary")).fetchall()[0]
-        failed = connection.execute("SELECT subject FROM current_failures WHERE step = ?", [TRACE_STEP]).fetchall()
+        failed = connection.execute(_STANDING, [[DISCOVER_STEP, TRACE_STEP]]).fetchall()
     models_named, sources, graphs, nodes, passed, failing, inapplicable, redundancy = counts
     reasons = count_reasons(outcomes)
     standing = {subject for (subject,) in failed}

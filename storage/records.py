@@ -9,6 +9,7 @@ until the parent calls `storage.fingerprints.add_xxh3`.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from extract.config_identity import canonical_json
 from extract.failure import Reason
 from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import hash_graph, single_op_sha256
+from extract.hub_config import ModelConfig
 from extract.literals import arguments_json
 from extract.model_ref import ModelRef, Trace
 from extract.text import parse, render
@@ -95,6 +98,17 @@ def split_graphs(tables: Mapping[str, pa.Table]) -> list[tuple[str, dict[str, pa
 def model_table(models: Iterable[ModelRef]) -> pa.Table:
     """Return the rows of `models` for models that a source named, in the order given."""
     return rows_to_table("models", [dataclasses.asdict(model) for model in models])
+
+
+def config_table(configs: Iterable[ModelConfig]) -> pa.Table:
+    """Return the rows of `model_configs`, in the order given."""
+    rows = [dataclasses.asdict(config) | {"config": canonical_json(config.config)} for config in configs]
+    return rows_to_table("model_configs", rows)
+
+
+def config_from_row(row: Mapping[str, Any]) -> ModelConfig:
+    """Undo `config_table` for one row."""
+    return ModelConfig(**{**row, "config": json.loads(row["config"])})
 
 
 def constraint_table(signature_sha256: str, constraints: Sequence[Constraint]) -> pa.Table:

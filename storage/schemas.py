@@ -96,6 +96,28 @@ _MODELS = pa.schema(
             "Share of the parameters (tensors, tied ones once) that the program uses; null where not traced.",
         ),
         _column("unused_reason", pa.string(), "Why the other parameters take no part; null where not explained."),
+        _column("pipeline_tag", pa.string(), "Task that the Hub lists; null where it lists none, and elsewhere."),
+        _column(
+            "downloads", pa.int64(), "Downloads of the last 30 days that the Hub lists; null elsewhere.", volatile=True
+        ),
+        _column("last_modified", _TIMESTAMP, "When the repository last changed (UTC); null where there is none."),
+    ]
+)
+
+_MODEL_CONFIGS = pa.schema(
+    [
+        _column("config_sha256", pa.string(), "Canonical config, class, head and input.", null=False),
+        _column("library", pa.string(), "Library that builds the model: transformers or timm.", null=False),
+        _column("model_class", pa.string(), "Class of transformers, or architecture of timm.", null=False),
+        _column("model_type", pa.string(), "Type of the config in transformers; timm's architecture.", null=False),
+        _column("head", pa.string(), "Task head; null where the library has no heads."),
+        _column(
+            "config",
+            pa.large_string(),
+            "JSON of the config that the trace was built from: the repository's, less fields that cannot change the "
+            "graph.",
+            null=False,
+        ),
     ]
 )
 
@@ -278,6 +300,7 @@ _CROSSCHECKS = pa.schema(
 
 SCHEMAS: Final[dict[str, pa.Schema]] = {
     "models": _MODELS,
+    "model_configs": _MODEL_CONFIGS,
     "graphs": _GRAPHS,
     "graph_texts": _GRAPH_TEXTS,
     "graph_sources": _GRAPH_SOURCES,
@@ -290,6 +313,7 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
     "models": ("model_id",),
+    "model_configs": ("config_sha256",),
     "graphs": ("signature_sha256",),
     "graph_texts": ("signature_sha256",),
     "graph_sources": ("model_id", "part"),
@@ -305,6 +329,7 @@ APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
 
 TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "models": "Every model that a source named, traced or not.",
+    "model_configs": "Distinct configs of the Hub's models, enough to build them again.",
     "graphs": "Distinct graphs by signature.",
     "graph_texts": "Each graph as Python source.",
     "graph_sources": "Which traced model has which graph.",

@@ -11,7 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from extract.failure import Reason
+from extract.hub_config import ModelConfig
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Sandbox
 from extract.sandbox_frames import Header
@@ -38,7 +39,7 @@ from tasks.sandbox_pool import SandboxPool
 
 log = logging.getLogger(__name__)
 
-TRACE_STEP = "trace"
+DISCOVER_STEP, TRACE_STEP = "discover", "trace"
 TRACE_STEP_VERSION = 2  # 2: what depends on values of its input is traced on real tensors
 CONSTRAINTS = (
     "runnable",
@@ -88,16 +89,18 @@ class TraceSession:
 
 
 @dataclass(slots=True)
-class _Rows:
+class ShardRows:
     """Tables of a shard as they grow, in the order of its models."""
 
     tables: dict[str, list[pa.Table]] = field(default_factory=dict[str, list[pa.Table]])
 
     def add(self, tables: dict[str, pa.Table]) -> None:
+        """Append the rows of one model."""
         for name, rows in tables.items():
             self.tables.setdefault(name, []).append(rows)
 
     def merged(self) -> dict[str, pa.Table]:
+        """Return all rows, by table."""
         return {name: pa.concat_tables(parts) for name, parts in self.tables.items()}
 
 
@@ -116,7 +119,7 @@ def trace_shard(
     session: TraceSession, number: int, models: Sequence[ModelRef], config: TraceShardConfig
 ) -> ShardReport:
     """Trace the models of one shard in one sandbox and stage their rows; raises Stopped, StartFailed, WriteError."""
-    rows, outcomes = _Rows(), list[ModelOutcome]()
+    rows, outcomes = ShardRows(), list[ModelOutcome]()
     with session.pool.lease() as sandbox:
         for model in models:
             outcome, tables = trace_one(session.pool, sandbox, model, config)
@@ -135,15 +138,24 @@ def commit_shard(
 
 
 def trace_one(
-    pool: SandboxPool, sandbox: Sandbox, model: ModelRef, config: TraceShardConfig
+    pool: SandboxPool,
+    sandbox: Sandbox,
+    model: ModelRef,
+    config: TraceShardConfig,
+    built_from: ModelConfig | None = None,
 ) -> tuple[ModelOutcome, dict[str, pa.Table]]:
-    """Trace and validate one model; its rows, or its row of failures, by table."""
+    """Trace and validate one model; its rows, or its row of failures, by table.
+
+    `built_from` is the config of a model that its source cannot name by its id alone.
+    """
     started = time.perf_counter()
     request = {"do": "trace", "model_id": model.model_id, "max_params": config.max_params, "tracer": config.tracer}
+    if built_from is not None:
+        request["config"] = asdict(built_from)
     try:
         tables, fell_back = _ask_trace(pool, sandbox, model, request)
     except ChildFailed as error:
-        return _drop(model, error.reason, error.detail, time.perf_counter() - started, config.run_id)
+        return drop(model, error.reason, error.detail, config.run_id, seconds=time.perf_counter() - started)
     if fell_back:
         tables = _with_dynamo_parts(pool, sandbox, model, request, tables)
     verdicts = [
@@ -160,7 +172,7 @@ def _ask_trace(
     """Return the tables of a trace and whether it fell back to real tensors; raises ChildFailed whatever failed."""
     reply, payload = pool.ask(sandbox, request)
     if reply.get("failure"):
-        raise ChildFailed(*_read_failure(reply["failure"]))
+        raise ChildFailed(*read_failure(reply["failure"]))
     try:
         return _trace_reply(model, payload, request), reply.get("fell_back") is True
     except ChildFailed:
@@ -199,7 +211,7 @@ def _trace_reply(model: ModelRef, payload: bytes, request: Header) -> dict[str, 
     return tables
 
 
-def _read_failure(fields: Any) -> tuple[Reason, str]:
+def read_failure(fields: Any) -> tuple[Reason, str]:
     """Return reason and detail as a child gave them; `bad_reply` where they are none."""
     try:
         return Reason(str(fields["reason"])), str(fields["detail"]).encode("utf-8", "replace").decode()[:2000]
@@ -224,8 +236,8 @@ def validate_one(pool: SandboxPool, sandbox: Sandbox, payload: bytes, signature:
         "signature_sha256": signature,
         "outcome": "failed",
         "level": level,
-        "reason": str(_read_failure(failure)[0]),
-        "detail": _read_failure(failure)[1],
+        "reason": str(read_failure(failure)[0]),
+        "detail": read_failure(failure)[1],
     }
     return rows_to_table("constraints", [{**verdict, "constraint": name} for name in CONSTRAINTS])
 
@@ -235,11 +247,10 @@ def count_reasons(outcomes: Sequence[ModelOutcome]) -> Counter[Reason]:
     return Counter(outcome.reason for outcome in outcomes if outcome.reason is not None)
 
 
-def _drop(
-    model: ModelRef, reason: Reason, detail: str, seconds: float, run_id: str
+def drop(
+    model: ModelRef, reason: Reason, detail: str, run_id: str, step: str = TRACE_STEP, seconds: float | None = None
 ) -> tuple[ModelOutcome, dict[str, pa.Table]]:
-    failure = Failure(
-        model.model_id, TRACE_STEP, reason, detail, run_id, seconds, datetime.now(UTC), TRACE_STEP_VERSION
-    )
+    """Return what stands for a model that a step dropped: its outcome, its row and that of its failure."""
+    failure = Failure(model.model_id, step, reason, detail, run_id, seconds, datetime.now(UTC), TRACE_STEP_VERSION)
     tables = {"models": model_table([model]), "failures": failure_table([failure])}
-    return ModelOutcome(model.model_id, reason, seconds), tables
+    return ModelOutcome(model.model_id, reason, seconds or 0.0), tables

@@ -7,6 +7,8 @@ alone. Requests (header, payload) and their replies:
 - `{"do": "trace", "model_id": ..., "max_params": null or int, "tracer": "function" or "dynamo", "first_part": int}` ->
   `{"fell_back": bool}` and the tables of the trace as Arrow streams: with the function mode those of part 0, which
   `fell_back` to real tensors or not; with Dynamo those of all its parts, from `first_part` on
+- `{"do": "identify"}`, payload: configs of Hub repositories as JSON -> `{"identities": [fields of Identity, or
+  {"failure": ...}, ...]}`; a request about a model of the Hub names its `config`, fields of ModelConfig
 - `{"do": "crosscheck", "model_id": ..., "max_params": null or int}` -> `{"crosscheck": fields of Crosscheck}`
 - `{"do": "validate", "level": "static", "fake" or "real"}`, payload: those tables -> `{}` and the table of verdicts;
   `max_bytes` and `max_flop` bound what `real` runs
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -68,6 +71,7 @@ def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Answer one request; whatever the model in it raises becomes a failure in the reply."""
     started = time.perf_counter()
     try:
+        _take_config(header)
         reply, reply_payload = _HANDLERS[header["do"]](header, payload)
     except (SystemExit, KeyboardInterrupt) as error:
         reply, reply_payload = {"failure": explain(error)}, b""
@@ -114,6 +118,19 @@ def trace(header: Header, payload: bytes) -> tuple[Header, bytes]:
     tables = join_parts([trace_tables(part, now, collect_custom_ops(part.graph)) for part in parts])
     fell_back = config.tracer == "function" and parts[0].tensor_mode == "real"
     return {"fell_back": fell_back}, tables_to_bytes(tables)
+
+
+def identify(header: Header, payload: bytes) -> tuple[Header, bytes]:
+    """Say which config each of the Hub's is."""
+    from extract.hub_config import HubConfig
+    from extract.hub_source import identify_configs
+
+    configs = [HubConfig(**fields) for fields in json.loads(payload)]
+    identities = [
+        {"failure": explain(identity)} if isinstance(identity, SubjectError) else asdict(identity)
+        for identity in identify_configs(configs)
+    ]
+    return {"identities": identities}, b""
 
 
 def crosscheck(header: Header, payload: bytes) -> tuple[Header, bytes]:
@@ -180,11 +197,21 @@ def stored_graph(payload: bytes) -> StoredGraph:
 
 _HANDLERS = {
     "discover": discover,
+    "identify": identify,
     "trace": trace,
     "crosscheck": crosscheck,
     "validate": validate,
     "fidelity": fidelity,
 }
+
+
+def _take_config(header: Header) -> None:
+    """Let the model that a request is about be built from the config that came with it."""
+    if header.get("config") is not None:
+        from extract.hub_config import ModelConfig
+        from extract.hub_source import use_config
+
+        use_config(header["model_id"], ModelConfig(**header["config"]))
 
 
 def _restore_defaults() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,10 +17,11 @@ from prefect.cache_policies import NO_CACHE
 
 from extract.budget import RealBudget
 from extract.failure import Reason
+from extract.hub_config import ModelConfig
 from extract.sandbox import ChildFailed, Sandbox
 from storage.corpus import Corpus, Staged
 from storage.query import run_query
-from storage.records import rows_to_table, tables_from_bytes, tables_to_bytes
+from storage.records import config_from_row, rows_to_table, tables_from_bytes, tables_to_bytes
 from tasks.levels import CHECKS, FIDELITY, LEVELS_REACHED
 from tasks.sandbox_pool import SandboxPool
 
@@ -45,11 +46,12 @@ class ValidationConfig:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stored graph, one of its models, and the checks that it lacks."""
+    """A stored graph, one of its models (with its config, where it is one of the Hub's), and the checks it lacks."""
 
     signature_sha256: str
     model_id: str
     missing: tuple[str, ...]
+    config: ModelConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,14 @@ def find_candidates(
         missing = tuple(name for name in wanted if name not in row["judged"])
         if missing:
             found.append(Candidate(row["signature_sha256"], row["model_id"], missing))
-    return found
+    configs = _configs_of(corpus, [candidate.model_id for candidate in found if candidate.model_id.startswith("hub/")])
+    return [replace(candidate, config=configs.get(candidate.model_id)) for candidate in found]
+
+
+def _configs_of(corpus: Corpus, model_ids: Sequence[str]) -> dict[str, ModelConfig]:
+    """Return the config that each of these models of the Hub is built from."""
+    rows = run_query(corpus, "configs_of_models", {"model_ids": list(model_ids)}) if model_ids else []
+    return {row["model_id"]: config_from_row({name: row[name] for name in row if name != "model_id"}) for row in rows}
 
 
 @task(name="validate-shard", task_run_name="validate-shard-{number}", cache_policy=NO_CACHE, persist_result=False)
@@ -149,6 +158,8 @@ def validate_graph(
         made.append(_ask(pool, sandbox, request, payload, candidate, checks, config.level))
     if FIDELITY in candidate.missing:
         request = {"do": "fidelity", "model_id": candidate.model_id, "max_params": config.max_params, **bounds}
+        if candidate.config is not None:
+            request["config"] = asdict(candidate.config)
         made.append(_ask(pool, sandbox, request, payload, candidate, [FIDELITY], "real"))
     return pa.concat_tables(made)
 

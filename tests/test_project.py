@@ -26,6 +26,8 @@ NOUN_MODULES = (
     "extract.graph",
     "extract.failure",
     "extract.model_ref",
+    "extract.config_identity",
+    "extract.hub_config",
     "extract.canonical",
     "extract.hashing",
     "extract.text",

@@ -13,7 +13,7 @@ WITH traced AS (
 failed AS (
     SELECT subject AS model_id, arg_max(reason, "at") AS reason, arg_max(detail, "at") AS detail
     FROM failures
-    WHERE step = 'trace'
+    WHERE step IN ('discover', 'trace')
     GROUP BY subject
 )
 SELECT

@@ -147,7 +147,7 @@ def test_two_runs_at_once_lose_and_double_nothing(tmp_path: Path, whole: Path, m
         (["--models", "/nowhere/list.txt"], "/nowhere/list.txt"),
         (["--models", "/dev/null"], "names no model"),
         (["--models", sys.executable], "not text"),
-        (["--source", "hub"], "unknown source 'hub'"),
+        (["--source", "nowhere"], "unknown source 'nowhere'"),
         (["--limit", "0"], "--limit"),
         (["--workers", "none"], "--workers"),
     ],
