@@ -67,7 +67,7 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
     Raises ValueError for texts or nodes without the graphs that they belong to.
     """
     novel = dict(tables)
-    for table in ("graph_sources", "custom_ops"):
+    for table in ("graph_sources", "custom_ops", "samples"):
         if table in tables:
             novel[table] = _first_unknown(table, tables[table], known.of(table))
     if "models" in tables:
