@@ -17,8 +17,9 @@ from extract.foreign_operands import read_operands
 from extract.foreign_program import Finding, infer_graph
 from extract.foreign_text import ForeignSource, read_calls, read_source
 from extract.graph import Graph
-from extract.hashing import hash_graph
+from extract.hashing import GraphHashes, hash_graph
 from extract.model_ref import Domain
+from extract.op_tables import load_op_names
 from extract.sample import facts_of, graph_from_files
 from extract.sample_metadata import DynamicSizes, SampleError, read_dynamic_sizes, read_metadata
 from extract.text import TextError, parse, render
@@ -38,6 +39,7 @@ class ReadSample:
     """
 
     graph: Graph
+    hashes: GraphHashes
     is_ours: bool
     facts: Mapping[str, Any]
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -66,10 +68,10 @@ def read_sample_files(files: Mapping[str, str], subject: str) -> ReadSample:
         facts = facts_of(files.get("graph_net.json", "{}"))
         ours = facts.pop("passnet", None)
         if isinstance(ours, dict):
-            graph = _own_graph(files, ours)
-            if graph is not None:
+            own = _own_graph(files, ours)
+            if own is not None:
                 provenance = ours.get("provenance")
-                return ReadSample(graph, True, facts, provenance if isinstance(provenance, dict) else {})
+                return ReadSample(*own, True, facts, provenance if isinstance(provenance, dict) else {})
         return _read_foreign(files, facts)
     except TextError as error:
         raise SubjectError(subject, Reason.TEXT_UNREADABLE, f"model.py: {error}") from error
@@ -77,7 +79,7 @@ def read_sample_files(files: Mapping[str, str], subject: str) -> ReadSample:
         raise SubjectError(subject, Reason.METADATA_UNREADABLE, str(error)) from error
 
 
-def _own_graph(files: Mapping[str, str], ours: Mapping[str, Any]) -> Graph | None:
+def _own_graph(files: Mapping[str, str], ours: Mapping[str, Any]) -> tuple[Graph, GraphHashes] | None:
     """Return the graph of files that are as we wrote them; None where they were edited since."""
     try:
         graph = graph_from_files(files)
@@ -85,7 +87,8 @@ def _own_graph(files: Mapping[str, str], ours: Mapping[str, Any]) -> Graph | Non
     except (SampleError, TextError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         return None
     stated = (ours.get("graph_sha256"), ours.get("signature_sha256"), ours.get("structure_sha256"))
-    return graph if stated == (hashes.graph_sha256, hashes.signature_sha256, hashes.structure_sha256) else None
+    computed = (hashes.graph_sha256, hashes.signature_sha256, hashes.structure_sha256)
+    return (graph, hashes) if stated == computed else None
 
 
 def _read_foreign(files: Mapping[str, str], facts: Mapping[str, Any]) -> ReadSample:
@@ -94,9 +97,10 @@ def _read_foreign(files: Mapping[str, str], facts: Mapping[str, Any]) -> ReadSam
     records |= read_metadata(files.get("weight_meta.py", ""), "weight_meta.py")
     operands = read_operands(source.arguments, records, _dynamic_sizes(files))
     inferred = infer_graph(read_calls(source, operands.values), operands.tensors)
-    _check_written(inferred.graph)
+    if any(node.target not in load_op_names() for node in inferred.graph.nodes):
+        _check_written(inferred.graph)
     used = _used_symbols(source, operands.symbols)
-    return ReadSample(inferred.graph, False, facts, symbols=used, finding=inferred.finding)
+    return ReadSample(inferred.graph, hash_graph(inferred.graph), False, facts, symbols=used, finding=inferred.finding)
 
 
 def _dynamic_sizes(files: Mapping[str, str]) -> DynamicSizes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -49,6 +50,9 @@ class DynamicSizes:
 
 def read_metadata(text: str, file_name: str) -> dict[str, MetaRecord]:
     """Return the records of a metadata file by argument name; raises `SampleError`."""
+    plain = _read_plain(text)
+    if plain is not None:
+        return plain
     records: dict[str, MetaRecord] = {}
     for statement in _parse(text, file_name).body:
         if isinstance(statement, ast.ClassDef):
@@ -71,6 +75,66 @@ def read_dynamic_sizes(text: str) -> DynamicSizes:
         elif isinstance(statement.value, ast.List):
             shapes.update(_shapes(statement.value))
     return DynamicSizes(examples, shapes)
+
+
+def _read_plain(text: str) -> dict[str, MetaRecord] | None:
+    """Read a file of one literal a line, as machines write them, several times as fast as `ast` does; None for others.
+
+    Each line must be one of two forms, so nothing that `ast` would read otherwise passes.
+    """
+    records: dict[str, MetaRecord] = {}
+    fields: dict[str, Any] | None = None
+    role = default = ""
+
+    def close() -> None:
+        if fields is not None:
+            records[unicodedata.normalize("NFKC", str(fields.get("name") or default))] = MetaRecord(role, fields)
+
+    for line in text.splitlines():
+        if not line:
+            continue
+        row = _ROW.fullmatch(line)
+        if row is not None and fields is not None:
+            if row.group(1) in _NEEDED:
+                value = _plain_value(row.group(2))
+                if value is _NOT_PLAIN:
+                    return None
+                fields[row.group(1)] = value
+            elif not _HARMLESS.fullmatch(row.group(2)):
+                return None
+            continue
+        head = _HEAD.fullmatch(line)
+        if head is None:
+            return None
+        close()
+        fields, role = {}, "input" if head.group(1) == "input" else "weight"
+        default = head.group(2)
+    close()
+    return records
+
+
+_HEAD = re.compile(r"class Program_(weight|input)_tensor_meta_([A-Za-z0-9_]+):", re.ASCII)
+_ROW = re.compile(r"(?:    |\t)([a-z_]+) = (.+)", re.ASCII)
+_HARMLESS = re.compile(r'"[^"\\]*"|\'[^\'\\]*\'|None|True|False|\d{1,9}', re.ASCII)
+_TEXT = re.compile(r'"([^"\\]*)"|\'([^\'\\]*)\'')
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
+_FLOAT = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?|-?\d+e[+-]?\d+", re.ASCII)
+_NUMBERS = re.compile(r"\[[-+.\d, eE]*\]", re.ASCII)
+_NOT_PLAIN = object()
+
+
+def _plain_value(text: str) -> Any:
+    if text == "None":
+        return None
+    quoted = _TEXT.fullmatch(text)
+    if quoted is not None:
+        return quoted.group(1) if quoted.group(1) is not None else quoted.group(2)
+    if text[0] == "[" and _NUMBERS.fullmatch(text):
+        elements = [_plain_value(part.strip()) for part in text[1:-1].split(",")] if text != "[]" else []
+        return _NOT_PLAIN if any(element is _NOT_PLAIN for element in elements) else elements
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else _NOT_PLAIN
 
 
 def _parse(text: str, file_name: str) -> ast.Module:
