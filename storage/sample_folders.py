@@ -1,4 +1,4 @@
-"""Folders of samples on disk: which there are below a path, their files as bytes, and writing one whole.
+"""Folders of samples on disk: which there are below a path, their files as bytes.
 
 Only regular files of the layout's names are read, up to a size, and no symbolic link below the given path is followed.
 """
@@ -8,16 +8,15 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from extract import sample_folder
 from extract.failure import Reason, SubjectError
 from storage.errors import UsageError
-from storage.filesystem import TEMPORARY_PREFIX, explained, sync_file, sync_folder
+from storage.filesystem import explained, make_folder
 
 FILE_NAMES = (
     "model.py",
@@ -87,34 +86,14 @@ def check_free(path: Path) -> None:
         raise UsageError(f"{path} exists and is not empty", "name a new or empty folder")
 
 
-def write_folder(path: Path, files: Iterable[tuple[str, str]], *, replace: bool = False) -> None:
-    """Write texts by relative name into a folder that appears whole or not at all.
+def write_folder(path: Path, files: Iterable[tuple[str, str]]) -> None:
+    """Write texts by relative name into a folder that appears whole or not at all; an empty one gives way.
 
-    An empty folder of that name gives way, with `replace` any folder; raises UsageError where it cannot be written.
+    Raises UsageError, WriteError where it cannot be written.
     """
     with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        made = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
-        try:
-            for name, text in files:
-                file = made / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8", newline="\n")
-                sync_file(file)
-            _give_name(made, path, replace)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
-        sync_folder(path.parent)
-
-
-def _give_name(made: Path, path: Path, replace: bool) -> None:
-    if not replace or not path.exists():
-        made.rename(path)  # an empty folder gives way, a full one raises
-        return
-    old = path.with_name(f"{made.name}-old")
-    path.rename(old)
-    made.rename(path)
-    shutil.rmtree(old)
+        make_folder(path.parent)
+        sample_folder.write_folder(path, files)
 
 
 def _sample_folder(top: Path, folder: Path) -> SampleFolder:
