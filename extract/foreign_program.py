@@ -46,6 +46,10 @@ _FACT_NAMES = (
 )
 _FACT_ATTRIBUTES = "shape dtype ndim layout requires_grad is_cuda is_sparse is_quantized itemsize nbytes".split()
 
+_AUTOCASTS = {
+    f"torch.amp.autocast_mode.{name}": step for name, step in (("_enter_autocast", 1), ("_exit_autocast", -1))
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -83,6 +87,7 @@ class _Walk:
         self._operands = [_meta_tensor(meta) for meta in tensors]
         self._values: list[Any] = []  # by position in `nodes`
         self._stands_for: dict[int, Arg] = {}  # what a call of the text became
+        self._autocasts = 0  # regions that are open: meta tensors do not follow them, so what they give is unknown
 
     def step(self, index: int, node: Node) -> None:
         """Run the call at `index` of the text."""
@@ -142,6 +147,9 @@ class _Walk:
 
     def _run(self, node: Node) -> Any:
         refs = list(node.refs())
+        self._autocasts += _AUTOCASTS.get(node.target, 0)
+        if self._autocasts > 0 and self.finding is not None:
+            return _UNKNOWN
         if any(self._value(ref) is _UNKNOWN for ref in refs):
             return _UNKNOWN
         compute = _number_functions().get(node.target)
