@@ -59,7 +59,7 @@ def bind(node: Node) -> BoundCall:
 
     Calls that differ in their operands only are bound once: programs repeat their blocks.
     """
-    form, refs = _form_of(node)
+    form, refs = call_form(node)
     if form is None:
         return _bind_call(node)
     known = _bound_forms.get(form)
@@ -79,7 +79,7 @@ _MAX_FORMS = 50_000
 _bound_forms: dict[tuple[str, ...], BoundCall] = {}
 
 
-def _form_of(node: Node) -> tuple[tuple[str, ...] | None, list[Ref]]:
+def call_form(node: Node) -> tuple[tuple[str, ...] | None, list[Ref]]:
     """Return what a call is but for its operands, and these in order; None where operands are nested in arguments."""
     refs: list[Ref] = []
     form = [node.target]

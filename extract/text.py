@@ -252,6 +252,8 @@ class _Reader:
     def _value(self, node: ast.expr) -> Arg:
         if isinstance(node, ast.Name):
             return self._name(node)
+        if type(node) is ast.Constant:
+            return _literal_value(node)
         if isinstance(node, ast.Subscript):
             return self._element(node)
         if isinstance(node, ast.Tuple):
