@@ -1,4 +1,4 @@
-"""Export graphs of corpora as sample directories, import them into an empty corpus, and compare: acceptance of lossless.
+"""Export graphs of corpora as sample directories, import them into an empty corpus, and compare.
 
 `python -m benchmarks.roundtrip CORPUS... --limit 250` takes the first models of each corpus; `--kept FOLDER` keeps
 what was written there, and `--imported CORPUS` compares an import made before instead. `ratio=` is the share of the

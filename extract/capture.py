@@ -32,6 +32,7 @@ from typing import Any, TypeVar
 import torch
 
 from extract.capture_recorder import CapturedCall, record_call
+from extract.custom_ops import collect_custom_ops
 from extract.failure import SubjectError
 from extract.graph import Graph
 from extract.hashing import hash_graph
@@ -71,7 +72,10 @@ def capture(
     if num_calls < 1:
         raise ValueError(f"capture: num_calls={num_calls}; ask for at least one call")
     config = CaptureConfig(
-        name, Path(path) if path is not None else _FOLDER / name, Path(corpus) if corpus is not None else None, num_calls
+        name,
+        Path(path) if path is not None else _FOLDER / name,
+        Path(corpus) if corpus is not None else None,
+        num_calls,
     )
 
     def arm(subject: Any) -> Any:
@@ -219,4 +223,4 @@ def _enter_corpus(
     )
     trace = Trace(model, graph, "function_mode", "real", value_reads, torch.__version__, None, None, part)
     if config.corpus is not None:
-        add_user_model(config.corpus, trace)
+        add_user_model(config.corpus, trace, collect_custom_ops(graph))

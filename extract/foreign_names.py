@@ -23,7 +23,9 @@ DEFAULT_IMPORTS: dict[str, str] = {
     "inf": "math.inf",
     "nan": "math.nan",
     "Ellipsis": "builtins.Ellipsis",
-    **{name: f"builtins.{name}" for name in "int float bool complex slice tuple list range getattr max min abs".split()},
+    **{
+        name: f"builtins.{name}" for name in "int float bool complex slice tuple list range getattr max min abs".split()
+    },
 }
 
 # Prefix of a private or indirect name -> prefixes of the public names to try, in order of preference.

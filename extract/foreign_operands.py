@@ -42,9 +42,7 @@ class Operands:
     symbols: Mapping[str, int | float | bool]
 
 
-def read_operands(
-    arguments: Sequence[Argument], records: Mapping[str, MetaRecord], sizes: DynamicSizes
-) -> Operands:
+def read_operands(arguments: Sequence[Argument], records: Mapping[str, MetaRecord], sizes: DynamicSizes) -> Operands:
     """Return what the arguments stand for; raises `SampleError` for one of which nothing is known."""
     tensors: list[TensorMeta] = []
     values: dict[str, Arg] = {}

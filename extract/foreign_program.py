@@ -27,8 +27,8 @@ from extract.op_tables import load_op_names
 from extract.replay import run_node
 from extract.sample_metadata import SampleError
 from extract.shape_memo import ShapeMemo
-from extract.statistics import dtype_name
 from extract.spelling import UnknownCallable
+from extract.statistics import dtype_name
 
 _META = torch.device("meta")
 _UNKNOWN = object()
@@ -99,10 +99,10 @@ class _Walk:
             self._stands_for[index] = element
             return
         value = self._run(node)
-        if value is not _UNKNOWN and _is_plain(value):
-            if value is not None or node.target not in load_op_names():
-                self._stands_for[index] = encode(value, _refuse)
-                return
+        is_number = value is not _UNKNOWN and _is_plain(value)
+        if is_number and (value is not None or node.target not in load_op_names()):
+            self._stands_for[index] = encode(value, _refuse)
+            return
         self._keep(index, node, value)
 
     def resolved(self, arg: Arg) -> Arg:
@@ -153,9 +153,11 @@ class _Walk:
         if any(self._value(ref) is _UNKNOWN for ref in refs):
             return _UNKNOWN
         compute = _number_functions().get(node.target)
+        if compute is not None and not refs:
+            return _computed(node, compute)
         try:
-            if compute is not None and (node.target in _fact_targets() or not refs):
-                return _checked(compute(*[self._plain(arg) for arg in node.args]))
+            if compute is not None and node.target in _fact_targets():
+                return compute(*[self._value(ref) for ref in refs], *[arg for arg in node.args if type(arg) is int])
             if node.target == "torch.Tensor.device":
                 return torch.device("cpu")
             value = run_node(node, self._value, _META, _memo())
@@ -181,13 +183,6 @@ class _Walk:
                 return _UNKNOWN
             value = value[step]
         return value
-
-    def _plain(self, arg: Arg) -> Any:
-        if isinstance(arg, TensorRef | OpRef):
-            return self._value(arg)
-        if isinstance(arg, ArgList):
-            return [self._plain(element) for element in arg.elements]
-        return arg
 
 
 def _pruned(walk: _Walk, tensors: tuple[TensorMeta, ...], outputs: list[Ref]) -> Inferred:
@@ -252,9 +247,15 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, int | float | complex | str | torch.dtype | torch.device | torch.layout)
 
 
-def _checked(value: Any) -> Any:
+def _computed(node: Node, compute: Callable[..., Any]) -> Any:
+    """Compute with numbers; what would take long, or is no size, must not be left to a replay: it is no program."""
+    args = [list(arg.elements) if isinstance(arg, ArgList) else arg for arg in node.args]
+    try:
+        value = compute(*args)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise SampleError(f"model.py: {node.target} of numbers cannot be computed: {describe(error)}") from error
     if isinstance(value, int) and not -_MAX_INT <= value < 2 * _MAX_INT:
-        raise OverflowError("a size wider than 64 bits")
+        raise SampleError(f"model.py: {node.target} gives a number wider than 64 bits")
     return value
 
 

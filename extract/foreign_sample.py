@@ -7,7 +7,6 @@ are parsed, never executed; run it in a sandboxed child all the same: a text can
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -146,11 +146,6 @@ class _Reader:
             raise _unexpected(statement)
 
     def _assign(self, goals: Sequence[ast.expr], expression: ast.expr) -> None:
-        if isinstance(expression, ast.Constant) and expression.value is None:
-            if all(isinstance(goal, ast.Name) for goal in goals):
-                for goal in goals:
-                    self._values[goal.id] = None  # pyright: ignore[reportAttributeAccessIssue]
-                return
         value = self._value(expression, 0)
         for goal in goals:
             self._bind(goal, value)
@@ -231,9 +226,8 @@ class _Reader:
     def _operator(self, node: ast.expr, depth: int) -> Arg:
         if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
             operand = self._value(node.operand, depth)
-            if isinstance(operand, int | float | complex) and not isinstance(operand, bool):
-                if isinstance(node.op, ast.USub):
-                    return -operand
+            if isinstance(operand, int | float | complex) and type(node.op) is ast.USub and operand is not True:
+                return -operand
             return self._append(f"operator.{_UNARY[type(node.op)]}", (operand,))
         if isinstance(node, ast.BinOp):
             operands = (self._value(node.left, depth), self._value(node.right, depth))

@@ -175,10 +175,19 @@ def _value(node: ast.expr, depth: int) -> Any:
         return _NAMED[node.id] if node.id in _NAMED else Symbol(node.id)
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
         return _NAMED.get(node.attr, f"{node.value.id}.{node.attr}")
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 1 and not node.keywords:
-        if node.func.id == "float" and isinstance(node.args[0], ast.Constant):
-            return float(node.args[0].value)  # pyright: ignore[reportArgumentType]
+    if isinstance(node, ast.Call):
+        return _float_call(node)
     raise ValueError("no literal")
+
+
+def _float_call(node: ast.Call) -> float:
+    is_float = isinstance(node.func, ast.Name) and node.func.id == "float" and len(node.args) == 1 and not node.keywords
+    if not is_float or not isinstance(node.args[0], ast.Constant):
+        raise ValueError("no literal")
+    given = node.args[0].value
+    if not isinstance(given, str | int | float):
+        raise ValueError("no number")
+    return float(given)
 
 
 def _examples(node: ast.Dict) -> dict[str, int]:
@@ -197,7 +206,7 @@ def _shapes(node: ast.List) -> dict[str, tuple[Any, ...]]:
             pair = _value(element, 0)
         except ValueError:
             continue
-        if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and isinstance(pair[1], str):
-            if all(isinstance(size, int | Symbol) for size in pair[0]):
-                found[unicodedata.normalize("NFKC", pair[1])] = tuple(pair[0])
+        is_pair = isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], list) and isinstance(pair[1], str)
+        if is_pair and all(isinstance(size, int | Symbol) for size in pair[0]):
+            found[unicodedata.normalize("NFKC", pair[1])] = tuple(pair[0])
     return found

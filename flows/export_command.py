@@ -90,7 +90,9 @@ def _find(corpus: Corpus, name: str) -> list[Exported]:
     wanted = name.strip()
     prefix = wanted.lower()
     found = run_query(corpus, "show_by_hash", {"prefix": prefix}) if wanted and set(prefix) <= _HEX else []
-    found = [row for row in found if row["signature_sha256"].startswith(prefix) or row["graph_sha256"].startswith(prefix)]
+    found = [
+        row for row in found if row["signature_sha256"].startswith(prefix) or row["graph_sha256"].startswith(prefix)
+    ]
     if len(found) > 1:
         listed = [f"{row['signature_sha256'][:16]} ({row['model_id']})" for row in found[:_MATCHES_NAMED]]
         more = f" and {len(found) - _MATCHES_NAMED} more" if len(found) > _MATCHES_NAMED else ""

@@ -68,9 +68,7 @@ def renamed(tables: Mapping[str, pa.Table], model_id: str, part: int) -> dict[st
     return found
 
 
-def provenance_of(
-    model: Mapping[str, Any], source: Mapping[str, Any], graph: Mapping[str, Any]
-) -> dict[str, Any]:
+def provenance_of(model: Mapping[str, Any], source: Mapping[str, Any], graph: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an export notes of a graph's rows in `models`, `graph_sources` and `graphs`."""
     named = {key: value for key, value in model.items() if value is not None}
     return {
@@ -110,7 +108,9 @@ def _trace(sample: ReadSample, model_id: str) -> Trace:
 def _model(sample: ReadSample, model_id: str) -> ModelRef:
     stated = sample.provenance.get("model")
     known = {field.name for field in dataclasses.fields(ModelRef)} - _OWN_MODEL_FIELDS
-    kept = {key: value for key, value in stated.items() if key in known} if isinstance(stated, dict) else {}
+    kept: dict[str, Any] = {}
+    if isinstance(stated, dict):
+        kept = {str(key): value for key, value in stated.items() if key in known}
     if not kept:
         kept = {"num_parameters": _num_parameters(sample.graph), "domain": sample.domain}
     return ModelRef(model_id, SOURCE, **kept)

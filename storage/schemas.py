@@ -119,8 +119,18 @@ _GRAPHS = pa.schema(
         ),
         _column("dtype", pa.string(), "Commonest floating dtype among what the ops return; null where there is none."),
         _column("domain", pa.string(), "Domain of the model first seen with this graph; null if unknown."),
-        _column("tracer", pa.string(), "What recorded the graph: function_mode, dynamo, or foreign (an imported sample of others).", null=False),
-        _column("tensor_mode", pa.string(), "Tensors that the trace ran on: meta, fake, real, or unknown (of others).", null=False),
+        _column(
+            "tracer",
+            pa.string(),
+            "What recorded the graph: function_mode, dynamo, or foreign (an imported sample of others).",
+            null=False,
+        ),
+        _column(
+            "tensor_mode",
+            pa.string(),
+            "Tensors that the trace ran on: meta, fake, real, or unknown (of others).",
+            null=False,
+        ),
         _column("num_value_reads", pa.int32(), "Times Python read a tensor's value during the trace.", null=False),
         _column("value_reads", pa.list_(VALUE_READ_TYPE), "Those reads, in order.", null=False),
     ]
@@ -141,7 +151,9 @@ _GRAPH_SOURCES = pa.schema(
             null=False,
         ),
         _signature(),
-        _column("tracer", pa.string(), "What recorded this part: function_mode, dynamo or foreign; null in older shards."),
+        _column(
+            "tracer", pa.string(), "What recorded this part: function_mode, dynamo or foreign; null in older shards."
+        ),
         _column(
             "break_reason",
             pa.string(),
@@ -262,9 +274,13 @@ _CROSSCHECKS = pa.schema(
 _SAMPLES = pa.schema(
     [
         _column("model_id", pa.string(), "Model that the sample stands for.", null=False),
-        _column("part", pa.int32(), "Which of the model's graphs, from the folder subgraph_<part>; else 0.", null=False),
+        _column(
+            "part", pa.int32(), "Which of the model's graphs, from the folder subgraph_<part>; else 0.", null=False
+        ),
         _column("imported_from", pa.string(), "Folder of the sample below the path that was imported.", null=False),
-        _column("is_ours", pa.bool_(), "Whether the files were written by `passnet export` and not edited.", null=False),
+        _column(
+            "is_ours", pa.bool_(), "Whether the files were written by `passnet export` and not edited.", null=False
+        ),
         _column("graph_net", pa.string(), "Keys of graph_net.json that are not ours, as JSON; null: no such file."),
         _column("graph_hash", pa.string(), "graph_hash.txt as it came, of whatever algorithm; null: no such file."),
         _column("input_constraints", pa.string(), "input_tensor_constraints.py as it came; null: empty or absent."),

@@ -17,7 +17,6 @@ from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from extract.failure import Reason, SubjectError
 from extract.sandbox import ChildFailed, Limits
@@ -248,8 +247,7 @@ def _known_files(corpus: Corpus) -> set[tuple[str, str]]:
 
 
 def _known_signatures(corpus: Corpus) -> dict[str, dict[int, str]]:
-    chosen = pc.starts_with(pc.field("model_id"), f"{SOURCE}/")
-    rows = corpus.read("graph_sources", ["model_id", "part", "signature_sha256"], chosen)
+    rows = corpus.read("graph_sources", ["model_id", "part", "signature_sha256"])
     known: dict[str, dict[int, str]] = {}
     for row in rows.to_pylist():
         known.setdefault(row["model_id"], {})[row["part"]] = row["signature_sha256"]

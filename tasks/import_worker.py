@@ -36,7 +36,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _prepare() -> None:
     import torch
 
-    import extract.foreign_sample
     import storage.sample_records  # noqa: F401  loaded before the first request, so that no sample pays for it
 
     torch.set_num_threads(1)

@@ -345,7 +345,7 @@ def test_a_long_list_of_data_is_read_and_left_out() -> None:
 def test_a_text_of_a_hundred_thousand_lines_is_read() -> None:
     body = "\n".join(f"        x{i + 1} = torch.neg(x{i});  x{i} = None" for i in range(20_000))
     gaps = "\n" * 80_000
-    text = f"import torch{gaps}class G(torch.nn.Module):\n    def forward(self, x0):\n{body}\n        return (x20000,)\n"
+    text = f"import torch{gaps}class G(torch.nn.Module):\n    def forward(self, x0):\n{body}\n        return x20000\n"
     sample = read_sample_files(
         {"model.py": text, "weight_meta.py": texts("fft")["weight_meta.py"].replace('"x"', '"x0"')}, "long"
     )
