@@ -125,7 +125,7 @@ class _Walk:
         outputs: list[OutputMeta] = []
         _describe(value, (), outputs)
         self._stands_for[index] = OpRef(len(self.nodes))
-        self.nodes.append(replace(node, op=op, outputs=tuple(outputs)))
+        self.nodes.append(Node(op, node.target, node.args, node.kwargs, tuple(outputs)))
         self._values.append(value)
 
     def _element(self, node: Node) -> Arg:
