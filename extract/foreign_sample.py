@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from extract.failure import Reason, SubjectError
+from extract.foreign_autocast import has_autocast, with_explicit_casts
 from extract.foreign_operands import read_operands
-from extract.foreign_program import Finding, infer_graph
+from extract.foreign_program import Finding, Inferred, infer_graph
 from extract.foreign_text import ForeignSource, read_calls, read_source
 from extract.graph import Graph
 from extract.hashing import GraphHashes, hash_graph
@@ -95,11 +96,22 @@ def _read_foreign(files: Mapping[str, str], facts: Mapping[str, Any]) -> ReadSam
     records = read_metadata(files.get("input_meta.py", ""), "input_meta.py")
     records |= read_metadata(files.get("weight_meta.py", ""), "weight_meta.py")
     operands = read_operands(source.arguments, records, _dynamic_sizes(files))
-    inferred = infer_graph(read_calls(source, operands.values), operands.tensors)
+    inferred = _with_casts(infer_graph(read_calls(source, operands.values), operands.tensors))
     if any(node.target not in load_op_names() for node in inferred.graph.nodes):
         _check_written(inferred.graph)
     used = _used_symbols(source, operands.symbols)
     return ReadSample(inferred.graph, hash_graph(inferred.graph), False, facts, symbols=used, finding=inferred.finding)
+
+
+def _with_casts(inferred: Inferred) -> Inferred:
+    """Put explicit casts in the place of autocast regions, where these can be followed."""
+    if not has_autocast(inferred.graph):
+        return inferred
+    try:
+        graph = with_explicit_casts(inferred.graph)
+    except (SubjectError, RuntimeError, ValueError, TypeError):
+        return inferred
+    return inferred if graph is None else Inferred(graph, None)
 
 
 def _dynamic_sizes(files: Mapping[str, str]) -> DynamicSizes:

@@ -19,8 +19,9 @@ from typing import Any
 import pyarrow as pa
 
 from extract.failure import Reason, SubjectError
-from extract.sandbox import ChildFailed, Limits
+from extract.sandbox import ChildFailed, Limits, StartFailed
 from storage.corpus import Corpus
+from storage.errors import CorpusError
 from storage.model_ids import free_id, model_id_of
 from storage.records import Failure, failure_table, tables_from_bytes
 from storage.sample_folders import SampleFolder, files_digest, read_files
@@ -29,8 +30,7 @@ from tasks.sandbox_pool import SandboxPool
 
 STEP = "import"
 STEP_VERSION = 1
-# A commit is made when it holds this many samples or bytes of tables, or the last one is this old.
-_BATCH_SAMPLES = 500
+# A commit is also made when it holds this many bytes of tables, or the last one is this old.
 _BATCH_BYTES = 256 << 20
 _BATCH_SECONDS = 30.0
 # Models asked for ahead of the one that is stored next, for each worker.
@@ -44,10 +44,11 @@ def _new_run_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImportRun:
-    """How samples are imported: children, wall time of each sample, and the run's id."""
+    """How samples are imported: children, wall time of each sample, samples in a commit, and the run's id."""
 
     workers: int = 1
     sample_seconds: float = 60.0
+    batch_samples: int = 500
     run_id: str = field(default_factory=_new_run_id)
 
 
@@ -95,6 +96,7 @@ class _Read:
 class _Batch:
     """Rows since the last commit."""
 
+    max_samples: int
     tables: dict[str, list[pa.Table]] = field(default_factory=dict[str, list[pa.Table]])
     num_samples: int = 0
     num_bytes: int = 0
@@ -109,7 +111,7 @@ class _Batch:
     @property
     def is_due(self) -> bool:
         old = self.num_samples and time.monotonic() - self.started > _BATCH_SECONDS
-        return bool(self.num_samples >= _BATCH_SAMPLES or self.num_bytes >= _BATCH_BYTES or old)
+        return bool(self.num_samples >= self.max_samples or self.num_bytes >= _BATCH_BYTES or old)
 
 
 def import_samples(
@@ -117,7 +119,7 @@ def import_samples(
 ) -> ImportSummary:
     """Read samples and commit their rows; `on_sample(place, failed)` is told about each, in order.
 
-    Raises StartFailed, WriteError. A commit holds whole models; a run stopped anywhere keeps its commits.
+    Raises CorpusError where no child starts, WriteError. A commit holds whole models; a run that stops keeps them.
     """
     started = time.monotonic()
     importer = _Importer(corpus, run)
@@ -129,6 +131,8 @@ def import_samples(
             for read in reads:
                 on_sample(read.folder.imported_from, read.failure is not None)
         importer.flush()
+    except StartFailed as error:
+        raise CorpusError(f"no sample could be read: {error}", "see that `python -c 'import torch'` works") from error
     finally:
         pool.close()
     return ImportSummary(
@@ -152,7 +156,7 @@ class _Importer:
         self._corpus = corpus
         self._run = run
         self._signatures = _known_signatures(corpus)
-        self._batch = _Batch()
+        self._batch = _Batch(run.batch_samples)
 
     def add(self, reads: Sequence[_Read]) -> None:
         """Take in all samples of one model."""
@@ -178,7 +182,7 @@ class _Importer:
 
     def flush(self) -> None:
         """Commit what is there."""
-        batch, self._batch = self._batch, _Batch()
+        batch, self._batch = self._batch, _Batch(self._run.batch_samples)
         if batch.tables:
             tables = {name: pa.concat_tables(parts) for name, parts in batch.tables.items()}
             staged = self._corpus.stage(tables, self._run.run_id)

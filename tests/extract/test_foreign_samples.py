@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from extract.failure import Reason, SubjectError
 from extract.foreign_sample import ReadSample, read_sample_files
@@ -176,6 +177,16 @@ KEPT: dict[str, tuple[list[str], str]] = {
         ],
         "torch.Tensor.item is not in data/op_names.csv",
     ),
+    "autocast_cuda": (
+        [
+            '%0 = torch.amp.autocast_mode._enter_autocast 0="cuda" 1=float16 2=True 3=True',
+            "%3 = linear input=%1 weight=%2",
+            "%4 = torch.amp.autocast_mode._exit_autocast 0=%0",
+            "%5 = softmax input=%3 dim=-1",
+            "return %5",
+        ],
+        "torch.amp.autocast_mode._enter_autocast is not in data/op_names.csv",
+    ),
     "vmap": (
         [
             '%0 = torch._functorch.predispatch._vmap_increment_nesting 0=2 1="error"',
@@ -229,6 +240,26 @@ def test_what_cannot_be_run_is_kept_and_says_why_its_shapes_are_unknown(name: st
     assert graph_lines(sample.graph) == lines
     assert sample.finding is not None
     assert (sample.finding.reason, sample.finding.detail) == ("op_not_allowed", why)
+
+
+def test_an_autocast_region_becomes_the_casts_of_a_trace() -> None:
+    sample = read("autocast")
+
+    def body(x: Any, w: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            linear = F.linear(x, w)
+        return F.softmax(linear, dim=-1)
+
+    with FakeTensorMode():
+        operands = tuple(torch.empty(meta.shape) for meta in sample.graph.tensors)
+    expected = trace_module(_Program(body), operands, subject="program").graph
+    assert graph_lines(sample.graph) == graph_lines(expected)
+    assert [node.op for node in expected.nodes] == ["to", "to", "linear", "softmax"]
+    assert sample.finding is None and [node.outputs[0].dtype for node in sample.graph.nodes] == ["bfloat16"] * 4
+
+
+def test_what_a_region_that_cannot_be_followed_gives_is_unknown() -> None:
+    assert [node.outputs for node in read("autocast_cuda").graph.nodes] == [()] * 4
 
 
 def test_shapes_are_known_where_nothing_unknown_is_needed() -> None:

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from extract.graph import Graph, Node, OpRef, TensorMeta, TensorRef
 from extract.model_ref import ModelRef, Trace, ValueRead
 from extract.sample import FILE_NAMES
 from flows.cli import run
+from storage.comparison import differences
 from storage.corpus import Corpus
 from storage.fsck import fsck
 from storage.records import trace_tables
@@ -268,3 +271,33 @@ def test_a_bad_part_of_a_model_leaves_the_others(tmp_path: Path) -> None:
     (tmp_path / "tree" / "net" / "subgraph_1" / "model.py").write_text(forward + "return torch.tan(x)\n")
     run(["import", "--corpus", str(tmp_path / "corpus"), str(tmp_path / "tree")])
     assert corpus.connect().execute("SELECT count(*) FROM current_failures").fetchall() == [(0,)]
+
+
+_IMPORT_IN_SMALL_COMMITS = """
+import sys
+from pathlib import Path
+from storage.corpus import Corpus
+from storage.sample_folders import find_samples
+from tasks.import_samples import ImportRun, import_samples
+with Corpus.create(sys.argv[1]) as corpus:
+    run = ImportRun(batch_samples=3)
+    print("ready", flush=True)
+    import_samples(corpus, list(find_samples(Path(sys.argv[2]))), run, lambda place, failed: print(place, flush=True))
+"""
+
+
+@pytest.mark.slow
+def test_an_import_killed_again_and_again_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _IMPORT_IN_SMALL_COMMITS, str(tmp_path / "killed"), str(FOREIGN)]
+    for num_lines in (2, 6, 9, 13):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            for _, _line in zip(range(num_lines), process.stdout, strict=False):
+                pass
+            process.kill()
+        Corpus.open(tmp_path / "killed")
+    assert 0 < Corpus.open(tmp_path / "killed").manifest().rows("samples") < 31
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    _import(tmp_path / "whole", FOREIGN)
+    killed, whole = Corpus.open(tmp_path / "killed"), Corpus.open(tmp_path / "whole")
+    assert differences(killed, whole) == [] and fsck(killed, deep=True) == []
