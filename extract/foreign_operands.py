@@ -112,15 +112,17 @@ def _tensor(
         raise SampleError(f"argument {argument.name[:80]} has a shape that torch cannot hold")
     short = _SHORT_DTYPES.get(annotated.group(1)) if annotated and "dtype" not in fields else None
     dtype = short or _dtype(fields.get("dtype"), argument.name)
-    stats = [_statistic(fields.get(key)) for key in ("mean", "std", "min_val", "max_val")]
+    mean, std, low, high = [_statistic(fields.get(key)) for key in ("mean", "std", "min_val", "max_val")]
     values = _values(fields.get("data"), math.prod(resolved), dtype)
-    source: StatsSource = "none" if values is None and all(stat is None for stat in stats) else "values"
+    source: StatsSource = (
+        "none" if values is None and all(stat is None for stat in (mean, std, low, high)) else "values"
+    )
     original = fields.get("original_name")
     original = original if isinstance(original, str) else _original_name(argument.name)
     kind = _kind(argument, record, original)
     if stride is None or len(stride) != len(resolved):
         stride = contiguous_stride(resolved)
-    return TensorMeta(name, kind, original, resolved, stride, dtype, *stats, values, source)
+    return TensorMeta(name, kind, original, resolved, stride, dtype, mean, std, low, high, values, source)
 
 
 def _kind(argument: Argument, record: MetaRecord | None, original: str) -> Kind:
