@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from extract.custom_schemas import is_custom, is_declared_random, written_by_schema
-from extract.graph import Arg, ArgList, Node, OpRef, Ref, TensorRef, TorchConstant
+from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
 from extract.op_tables import (
     Parameter,
     Signature,
@@ -55,7 +55,57 @@ def canonical_op(target: str, args: tuple[Arg, ...], kwargs: Mapping[str, Arg]) 
 
 
 def bind(node: Node) -> BoundCall:
-    """Return the node's canonical name and its (argument, value) pairs in canonical order, defaults left out."""
+    """Return the node's canonical name and its (argument, value) pairs in canonical order, defaults left out.
+
+    Calls that differ in their operands only are bound once: programs repeat their blocks.
+    """
+    form, refs = call_form(node)
+    if form is None:
+        return _bind_call(node)
+    known = _bound_forms.get(form)
+    if known is None:
+        numbered = iter(range(len(refs)))
+        args = tuple([TensorRef(-1 - next(numbered)) if type(arg) in _REFS else arg for arg in node.args])
+        kwargs = tuple([(n, TensorRef(-1 - next(numbered)) if type(arg) in _REFS else arg) for n, arg in node.kwargs])
+        if len(_bound_forms) >= _MAX_FORMS:
+            _bound_forms.clear()
+        known = _bound_forms[form] = _bind_call(Node(node.op, node.target, args, kwargs))
+    op, pairs = known
+    return op, [(name, _filled(value, refs)) for name, value in pairs]
+
+
+_REFS = (TensorRef, OpRef)
+_MAX_FORMS = 50_000
+_bound_forms: dict[tuple[str, ...], BoundCall] = {}
+
+
+def call_form(node: Node) -> tuple[tuple[str, ...] | None, list[Ref]]:
+    """Return what a call is but for its operands, and these in order; None where operands are nested in arguments."""
+    refs: list[Ref] = []
+    form = [node.target]
+    for name, arg in (*((None, arg) for arg in node.args), *node.kwargs):
+        if name is not None:
+            form.append(name)
+        if isinstance(arg, _REFS):
+            refs.append(arg)
+            form.append("@")
+            continue
+        if isinstance(arg, tuple | ArgList | ArgSlice) and next(iter_refs(arg), None) is not None:
+            return None, refs
+        form.append(repr(arg))
+    form.append(str(len(node.kwargs)))
+    return tuple(form), refs
+
+
+def _filled(value: Arg, refs: list[Ref]) -> Arg:
+    if isinstance(value, TensorRef):
+        return refs[-1 - value.index]
+    if isinstance(value, tuple) and any(isinstance(element, TensorRef) for element in value):
+        return tuple([_filled(element, refs) for element in value])
+    return value
+
+
+def _bind_call(node: Node) -> BoundCall:
     op = _op_of(node.target)
     signature, bound = _bind(node.target, op, node.args, node.kwargs)
     if bound.pop("inplace", None) is True:

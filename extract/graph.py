@@ -100,9 +100,15 @@ class Node:
     def refs(self) -> Iterator[Ref]:
         """Yield the operands in argument order, repeats included."""
         for arg in self.args:
-            yield from iter_refs(arg)
+            if isinstance(arg, TensorRef | OpRef):
+                yield arg
+            elif isinstance(arg, _HOLDERS):
+                yield from iter_refs(arg)
         for _, arg in self.kwargs:
-            yield from iter_refs(arg)
+            if isinstance(arg, TensorRef | OpRef):
+                yield arg
+            elif isinstance(arg, _HOLDERS):
+                yield from iter_refs(arg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,9 @@ class Graph:
     def op_names(self) -> tuple[str, ...]:
         """Canonical op names in recorded order."""
         return tuple(node.op for node in self.nodes)
+
+
+_HOLDERS = (tuple, ArgList, ArgSlice)
 
 
 def iter_refs(arg: Arg) -> Iterator[Ref]:

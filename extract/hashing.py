@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extract.canonical import BoundCall, bind, mutated_operands
+from extract.canonical import BoundCall, bind, call_form, mutated_operands
 from extract.graph import (
     Arg,
     ArgList,
@@ -98,13 +98,27 @@ def structure_sha256(graph: Graph) -> str:
 def single_op_sha256(graph: Graph, index: int) -> str:
     """Return the key of one op: name, literals with sizes masked, operand kinds, ranks and dtypes."""
     node = graph.nodes[index]
+    form, refs = call_form(node)
+    if form is None:
+        return _single_op(graph, node)
+    key = (form, tuple([_describe_operand(graph, ref) for ref in refs]))
+    known = _single_ops.get(key)
+    if known is None:
+        if len(_single_ops) >= _MAX_SINGLE_OPS:
+            _single_ops.clear()
+        known = _single_ops[key] = _single_op(graph, node)
+    return known
+
+
+_MAX_SINGLE_OPS = 50_000
+_single_ops: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
+
+
+def _single_op(graph: Graph, node: Node) -> str:
     op, arguments = bind(node)
-    operands: list[str] = []
 
     def describe(ref: Ref) -> str:
-        text = _describe_operand(graph, ref)
-        operands.append(text)
-        return text
+        return _describe_operand(graph, ref)
 
     body = " ".join(f"{name}={_format(value, describe, _is_size(op, name), op)}" for name, value in arguments)
     return _sha256([SINGLE_OP_ALGORITHM, f"{op} {body}"])

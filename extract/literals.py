@@ -14,13 +14,14 @@ from typing import Any
 
 from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, TensorRef, TorchConstant
 
+_dumps = json.JSONEncoder(separators=(",", ":")).encode
 _TORCH_KINDS = ("dtype", "device", "memory_format", "layout")
 
 
 def arguments_json(node: Node) -> str:
     """Return `{"args": [...], "kwargs": {...}}` of a call, lossless."""
     kwargs = {name: _encode(value) for name, value in node.kwargs}
-    return json.dumps({"args": [_encode(arg) for arg in node.args], "kwargs": kwargs}, separators=(",", ":"))
+    return _dumps({"args": [_encode(arg) for arg in node.args], "kwargs": kwargs})
 
 
 def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Arg], ...]]:

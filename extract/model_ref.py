@@ -59,15 +59,16 @@ class ValueRead:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """What one trace yields. `tensor_mode` is what it ran on: `meta`, `fake` or `real` tensors; `break_reason` what
-    ended a part of Dynamo's, with file:line of the model's code, None where it ran to the end of a function."""
+    ended a part of Dynamo's, with file:line of the model's code, None where it ran to the end of a function. A graph
+    from files of others has the tracer `foreign` and the mode `unknown`; seconds are None where nobody measured."""
 
     model: ModelRef
     graph: Graph
-    tracer: Literal["function_mode", "dynamo"]
-    tensor_mode: Literal["meta", "fake", "real"]
+    tracer: Literal["function_mode", "dynamo", "foreign"]
+    tensor_mode: Literal["meta", "fake", "real", "unknown"]
     value_reads: tuple[ValueRead, ...]
     torch_version: str
-    build_seconds: float
-    trace_seconds: float
+    build_seconds: float | None
+    trace_seconds: float | None
     part: int = 0
     break_reason: str | None = None

@@ -180,7 +180,7 @@ class Recorder(TorchFunctionMode):
         """Bind the tensors in a returned structure to the op about to be appended; return what the program gets."""
         if isinstance(returned, torch.Tensor):
             if not mutates and self._identity.find(returned) is not None:
-                returned = returned.detach()
+                returned = self._alias(returned)
             shape, stride = tuple(returned.shape), returned.stride()
             outputs.append(OutputMeta(path, shape, stride, dtype_name(returned.dtype)))
             return self._identity.bind(returned, OpRef(len(self.nodes), path))
@@ -192,6 +192,10 @@ class Recorder(TorchFunctionMode):
         if all(new is old for new, old in zip(elements, returned, strict=True)):
             return returned
         return elements if isinstance(returned, list) else _rebuild_tuple(returned, elements)
+
+    def _alias(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return another object for the same memory: the outcome of a call that returned its operand."""
+        return tensor.detach()
 
     def _note_value_shape(
         self, op: str, args: tuple[Any, ...], node_args: tuple[Arg, ...], node_kwargs: tuple[tuple[str, Arg], ...]

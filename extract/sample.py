@@ -8,15 +8,16 @@ graph, field by field.
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from extract.graph import Graph, Node, OutputMeta, TensorMeta
 from extract.hashing import GraphHashes, hash_graph
+from extract.sample_metadata import MetaRecord, SampleError, read_metadata
 from extract.text import parse, render
 
 FILE_NAMES = (
@@ -29,15 +30,31 @@ FILE_NAMES = (
 )
 
 
-class SampleError(ValueError):
-    """Files that are not a sample; says which file and what is wrong in it."""
+@dataclass(frozen=True, slots=True)
+class SampleExtras:
+    """What a sample's files hold beside its graph.
+
+    `provenance` says where the graph comes from (key `passnet` of graph_net.json). The rest is what a foreign sample
+    came with and gets back: its own keys of graph_net.json, its graph_hash.txt, its constraints.
+    """
+
+    provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    graph_hash: str | None = None
+    constraints: str = ""
 
 
 def sample_files(
-    graph: Graph, *, model_name: str | None = None, source: str | None = None, hashes: GraphHashes | None = None
+    graph: Graph,
+    *,
+    model_name: str | None = None,
+    source: str | None = None,
+    hashes: GraphHashes | None = None,
+    extras: SampleExtras | None = None,
 ) -> dict[str, str]:
     """Return file name -> text of the sample directory of `graph`; its `hashes` are computed where not given."""
     hashes = hashes or hash_graph(graph)
+    extras = extras or SampleExtras()
     weights = [tensor for tensor in graph.tensors if tensor.kind != "input"]
     inputs = [tensor for tensor in graph.tensors if tensor.kind == "input"]
     facts = {
@@ -47,21 +64,23 @@ def sample_files(
         "dynamic": False,
         "model_name": model_name,
         "source": source,
+        **extras.facts,
         "passnet": {
             "graph_sha256": hashes.graph_sha256,
             "signature_sha256": hashes.signature_sha256,
             "structure_sha256": hashes.structure_sha256,
             "tensors": [_tensor_facts(tensor) for tensor in graph.tensors],
             "outputs": [[_output_facts(output) for output in node.outputs] for node in graph.nodes],
+            **({"provenance": dict(extras.provenance)} if extras.provenance else {}),
         },
     }
     return {
         "model.py": render(graph),
         "weight_meta.py": "\n".join(_meta_class("weight", tensor) for tensor in weights),
         "input_meta.py": "\n".join(_meta_class("input", tensor) for tensor in inputs),
-        "graph_net.json": json.dumps(facts, allow_nan=False, separators=(",", ":")) + "\n",
-        "graph_hash.txt": hashes.graph_sha256 + "\n",
-        "input_tensor_constraints.py": "",
+        "graph_net.json": json.dumps(facts, allow_nan=bool(extras.facts), separators=(",", ":")) + "\n",
+        "graph_hash.txt": (extras.graph_hash or hashes.graph_sha256) + "\n",
+        "input_tensor_constraints.py": extras.constraints,
     }
 
 
@@ -69,18 +88,27 @@ def graph_from_files(files: Mapping[str, str]) -> Graph:
     """Return the graph of a sample's files; raises `SampleError` when they are not one."""
     if missing := [name for name in ("model.py", "weight_meta.py", "graph_net.json") if name not in files]:
         raise SampleError(f"{missing[0]} is missing")
-    try:
-        facts = json.loads(files["graph_net.json"]).get("passnet")
-    except (ValueError, AttributeError) as error:
-        raise SampleError(f"graph_net.json is not a JSON object: {error}") from error
+    facts = facts_of(files["graph_net.json"]).get("passnet")
     if facts is None:
         raise SampleError("graph_net.json has no key `passnet`: the sample was not written by us")
-    records = _read_meta(files.get("input_meta.py", "")) | _read_meta(files["weight_meta.py"])
+    records = read_metadata(files.get("input_meta.py", ""), "input_meta.py")
+    records |= read_metadata(files["weight_meta.py"], "weight_meta.py")
     tensors = tuple(_tensor(entry, records) for entry in facts["tensors"])
     graph = parse(files["model.py"], tensors)
     if len(facts["outputs"]) != len(graph.nodes):
         raise SampleError(f"graph_net.json describes {len(facts['outputs'])} ops, model.py has {len(graph.nodes)}")
     return with_outputs(graph, [[_output(entry) for entry in entries] for entries in facts["outputs"]])
+
+
+def facts_of(graph_net: str) -> dict[str, Any]:
+    """Return the object in the text of graph_net.json; raises `SampleError` where it holds none."""
+    try:
+        facts = json.loads(graph_net)
+    except (ValueError, RecursionError) as error:
+        raise SampleError(f"graph_net.json is not a JSON object: {type(error).__name__}: {error}") from error
+    if not isinstance(facts, dict):
+        raise SampleError("graph_net.json is not a JSON object")
+    return facts
 
 
 def with_outputs(graph: Graph, outputs: Iterable[Iterable[OutputMeta]]) -> Graph:
@@ -130,35 +158,6 @@ def _source(value: Any) -> str:
     return repr(value)
 
 
-def _read_meta(text: str) -> dict[str, dict[str, Any]]:
-    try:
-        classes = [statement for statement in ast.parse(text).body if isinstance(statement, ast.ClassDef)]
-    except (SyntaxError, ValueError) as error:
-        raise SampleError(f"the metadata is not Python source: {error}") from error
-    records: dict[str, dict[str, Any]] = {}
-    for entry in classes:
-        record = {
-            goal.id: _meta_value(row.value)
-            for row in entry.body
-            if isinstance(row, ast.Assign)
-            for goal in row.targets
-            if isinstance(goal, ast.Name)
-        }
-        records[str(record.get("name"))] = record
-    return records
-
-
-def _meta_value(node: ast.expr) -> Any:
-    if isinstance(node, ast.List):
-        return [_meta_value(element) for element in node.elts]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float" and node.args:
-        return float(ast.literal_eval(node.args[0]))
-    try:
-        return ast.literal_eval(node)
-    except ValueError as error:
-        raise SampleError(f"metadata value {ast.unparse(node)[:80]!r} is not a literal") from error
-
-
 def _tensor_facts(tensor: TensorMeta) -> dict[str, Any]:
     return {
         "name": tensor.name,
@@ -168,10 +167,10 @@ def _tensor_facts(tensor: TensorMeta) -> dict[str, Any]:
     }
 
 
-def _tensor(entry: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> TensorMeta:
-    record = records.get(entry["name"])
-    if record is None:
+def _tensor(entry: Mapping[str, Any], records: Mapping[str, MetaRecord]) -> TensorMeta:
+    if entry["name"] not in records:
         raise SampleError(f"argument {entry['name']} has no class in weight_meta.py or input_meta.py")
+    record = records[entry["name"]].fields
     values = record["data"]
     return TensorMeta(
         name=entry["name"],

@@ -34,11 +34,15 @@ _BINARY_AST: dict[type[ast.AST], str] = {
 _PROPERTIES = frozenset(("T", "mT", "H", "mH", "real", "imag", "data"))
 _MEMORY_FORMATS = frozenset(("contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))
 _LAYOUTS = frozenset(("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"))
-_DTYPES = frozenset(
+DTYPES = frozenset(
     "float64 float32 float16 bfloat16 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
     "float4_e2m1fn_x2 complex128 complex64 complex32 int64 int32 int16 int8 int4 int2 int1 uint64 uint32 uint16 "
     "uint8 uint7 uint6 uint5 uint4 uint3 uint2 uint1 bool quint8 qint8 qint32 bits8 bits16 quint4x2 quint2x4".split()
 )
+
+
+# Where calls live; the last two only in foreign programs that read numbers of tensors.
+_ROOTS = ("torch", "operator", "math", "builtins")
 
 
 class TextError(ValueError):
@@ -83,6 +87,18 @@ def parse(text: str, tensors: tuple[TensorMeta, ...]) -> Graph:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise TextError(f"not Python source: {error}") from error
     return _Reader(_find_forward(tree), tensors).read()
+
+
+def torch_constant(dotted: str) -> TorchConstant | None:
+    """Return the constant that a name such as `torch.float32` stands for; None for another name."""
+    name = dotted.removeprefix("torch.")
+    if name == dotted:
+        return None
+    if name in DTYPES:
+        return TorchConstant("dtype", name)
+    if name in _MEMORY_FORMATS:
+        return TorchConstant("memory_format", name)
+    return TorchConstant("layout", name) if name in _LAYOUTS else None
 
 
 class _Writer:
@@ -222,7 +238,7 @@ class _Reader:
                 raise _unexpected(node)
             kwargs[keyword.arg] = self._value(keyword.value)
         dotted = _dotted_name(node.func)
-        if dotted is not None and dotted.split(".")[0] in ("torch", "operator"):
+        if dotted is not None and dotted.split(".")[0] in _ROOTS:
             return dotted, args, kwargs
         if isinstance(node.func, ast.Attribute):
             return f"torch.Tensor.{node.func.attr}", (self._value(node.func.value), *args), kwargs
@@ -236,6 +252,8 @@ class _Reader:
     def _value(self, node: ast.expr) -> Arg:
         if isinstance(node, ast.Name):
             return self._name(node)
+        if type(node) is ast.Constant:
+            return _literal_value(node)
         if isinstance(node, ast.Subscript):
             return self._element(node)
         if isinstance(node, ast.Tuple):
@@ -309,16 +327,10 @@ def _literal_value(node: ast.expr) -> Arg:
 
 
 def _torch_constant(node: ast.Attribute) -> Arg:
-    dotted = _dotted_name(node)
-    name = node.attr
-    if dotted == f"torch.{name}":
-        if name in _DTYPES:
-            return TorchConstant("dtype", name)
-        if name in _MEMORY_FORMATS:
-            return TorchConstant("memory_format", name)
-        if name in _LAYOUTS:
-            return TorchConstant("layout", name)
-    raise _unexpected(node)
+    constant = torch_constant(_dotted_name(node) or "")
+    if constant is None:
+        raise _unexpected(node)
+    return constant
 
 
 def _dotted_name(node: ast.expr) -> str | None:

@@ -18,6 +18,8 @@ import typer
 
 from flows import looking, reading
 from flows.crosscheck_command import crosscheck
+from flows.export_command import export
+from flows.import_command import import_
 from flows.refresh_command import refresh
 from flows.validate_command import validate
 
@@ -29,7 +31,7 @@ app = typer.Typer(
 )
 
 _INTERRUPTED: Final = 130
-_SAY_SO_THEMSELVES: Final = ("refresh", "validate")  # that they were stopped
+_SAY_SO_THEMSELVES: Final = ("refresh", "validate", "import")  # that they were stopped
 _GIVEN_CHARS: Final = 160
 _OS_ERROR: Final = 2  # a path that cannot be what was asked of it; a full disk is storage.errors.WriteError
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
@@ -42,10 +44,18 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (reading.fsck, "passnet fsck --deep"),
     (reading.compact, "passnet compact --expire"),
     (crosscheck, "passnet crosscheck --source timm --limit 20 --out crosscheck.csv"),
+    (import_, "passnet import --corpus data/corpus path/to/samples"),
+    (export, "passnet export --corpus data/corpus timm/resnet18 resnet18_sample"),
     (reading.diff, "passnet diff data/corpus /backup/corpus"),
 )
+
+
+def _command_name(command: Callable[..., None]) -> str:
+    return command.__name__.removesuffix("_")  # `import` is a word of Python
+
+
 for _command, _example in _EXAMPLES:
-    app.command(epilog=f"Example: {_example}")(_command)
+    app.command(name=_command_name(_command), epilog=f"Example: {_example}")(_command)
 
 
 @app.callback(invoke_without_command=True)
@@ -89,7 +99,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _is_command(arguments: list[str]) -> bool:
-    return bool(arguments) and arguments[0] in {command.__name__ for command, _ in _EXAMPLES}
+    return bool(arguments) and arguments[0] in {_command_name(command) for command, _ in _EXAMPLES}
 
 
 def _fail(line: str, code: int) -> int:

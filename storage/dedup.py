@@ -22,6 +22,7 @@ from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
 _SUPERSEDABLE = ("models", "constraints")
+_PLAIN = tuple(table for table in KEYS if table not in {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs"})
 _OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason"}
 OPEN_REASONS = frozenset({"over_budget", *(reason.value for reason in Reason if reason.is_transient)})
 """Reasons of a verdict that say nothing about the graph: a larger budget or another day may reach one."""
@@ -67,7 +68,7 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
     Raises ValueError for texts or nodes without the graphs that they belong to.
     """
     novel = dict(tables)
-    for table in ("graph_sources", "custom_ops", "model_configs"):
+    for table in _PLAIN:
         if table in tables:
             novel[table] = _first_unknown(table, tables[table], known.of(table))
     if "models" in tables:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from extract.config_identity import canonical_json
 from extract.failure import Reason
 from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
-from extract.hashing import hash_graph, single_op_sha256
+from extract.hashing import GraphHashes, hash_graph, single_op_sha256
 from extract.hub_config import ModelConfig
 from extract.literals import arguments_json
 from extract.model_ref import ModelRef, Trace
@@ -51,10 +51,15 @@ class Failure:
     step_version: int | None = None
 
 
-def trace_tables(trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomOp] = ()) -> dict[str, pa.Table]:
-    """Return the rows of one trace, by table; `traced_at` must carry a time zone. Cost is linear in the ops."""
+def trace_tables(
+    trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomOp] = (), hashes: GraphHashes | None = None
+) -> dict[str, pa.Table]:
+    """Return the rows of one trace, by table; `traced_at` must carry a time zone. Cost is linear in the ops.
+
+    The graph's `hashes` are computed where not given.
+    """
     graph = trace.graph
-    hashes = hash_graph(graph)
+    hashes = hashes or hash_graph(graph)
     signature = hashes.signature_sha256
     source_row = {
         "model_id": trace.model.model_id,

@@ -141,8 +141,18 @@ _GRAPHS = pa.schema(
         ),
         _column("dtype", pa.string(), "Commonest floating dtype among what the ops return; null where there is none."),
         _column("domain", pa.string(), "Domain of the model first seen with this graph; null if unknown."),
-        _column("tracer", pa.string(), "What recorded the graph: function_mode or dynamo.", null=False),
-        _column("tensor_mode", pa.string(), "Tensors that the trace ran on: meta, fake or real.", null=False),
+        _column(
+            "tracer",
+            pa.string(),
+            "What recorded the graph: function_mode, dynamo, or foreign (an imported sample of others).",
+            null=False,
+        ),
+        _column(
+            "tensor_mode",
+            pa.string(),
+            "Tensors that the trace ran on: meta, fake, real, or unknown (of others).",
+            null=False,
+        ),
         _column("num_value_reads", pa.int32(), "Times Python read a tensor's value during the trace.", null=False),
         _column("value_reads", pa.list_(VALUE_READ_TYPE), "Those reads, in order.", null=False),
     ]
@@ -163,14 +173,16 @@ _GRAPH_SOURCES = pa.schema(
             null=False,
         ),
         _signature(),
-        _column("tracer", pa.string(), "What recorded this part: function_mode or dynamo; null in older shards."),
+        _column(
+            "tracer", pa.string(), "What recorded this part: function_mode, dynamo or foreign; null in older shards."
+        ),
         _column(
             "break_reason",
             pa.string(),
             "What ended a part of Dynamo's, with file:line of the model's code; null where it ran to the end of a "
             "function, and for the function mode.",
         ),
-        _column("torch_version", pa.string(), "torch that traced it.", null=False),
+        _column("torch_version", pa.string(), "torch that traced it; unknown where a sample does not say.", null=False),
         _column("build_seconds", pa.float64(), "Seconds to build the model; null if not measured.", volatile=True),
         _column("trace_seconds", pa.float64(), "Seconds to trace the model; null if not measured.", volatile=True),
         _column("traced_at", _TIMESTAMP, "When it was traced (UTC).", null=False, volatile=True),
@@ -298,6 +310,25 @@ _CROSSCHECKS = pa.schema(
     ]
 )
 
+_SAMPLES = pa.schema(
+    [
+        _column("model_id", pa.string(), "Model that the sample stands for.", null=False),
+        _column(
+            "part", pa.int32(), "Which of the model's graphs, from the folder subgraph_<part>; else 0.", null=False
+        ),
+        _column("imported_from", pa.string(), "Folder of the sample below the path that was imported.", null=False),
+        _column(
+            "is_ours", pa.bool_(), "Whether the files were written by `passnet export` and not edited.", null=False
+        ),
+        _column("graph_net", pa.string(), "Keys of graph_net.json that are not ours, as JSON; null: no such file."),
+        _column("graph_hash", pa.string(), "graph_hash.txt as it came, of whatever algorithm; null: no such file."),
+        _column("input_constraints", pa.string(), "input_tensor_constraints.py as it came; null: empty or absent."),
+        _column("subgraph_sources", pa.string(), "subgraph_sources.json as it came; null: no such file."),
+        _column("symbols", pa.string(), "Numbers put in place of dynamic sizes, as JSON; null: no such sizes."),
+        _column("files_sha256", pa.string(), "Identity of the files' names and bytes.", null=False),
+    ]
+)
+
 SCHEMAS: Final[dict[str, pa.Schema]] = {
     "models": _MODELS,
     "model_configs": _MODEL_CONFIGS,
@@ -309,6 +340,7 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "nodes": _NODES,
     "custom_ops": _CUSTOM_OPS,
     "crosschecks": _CROSSCHECKS,
+    "samples": _SAMPLES,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -322,6 +354,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "nodes": ("signature_sha256", "index"),
     "custom_ops": ("name",),
     "crosschecks": ("model_id", "run_id"),
+    "samples": ("model_id", "part"),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -338,6 +371,7 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "nodes": "Every op of every graph.",
     "custom_ops": "Ops outside torch that graphs call.",
     "crosschecks": "The function mode against Dynamo, model by model; append-only.",
+    "samples": "What the files of imported samples say beside their graphs.",
 }
 
 

@@ -28,11 +28,20 @@ class Stopped(Exception):
 
 
 class SandboxPool:
-    """At most `num_workers` sandboxes, started when first leased; `modules` are imported in each child first."""
+    """At most `num_workers` sandboxes, started when first leased; `modules` are imported in each child first.
 
-    def __init__(self, num_workers: int, modules: Sequence[str] = (), limits: Limits | None = None) -> None:
+    `worker` is the module that each child runs.
+    """
+
+    def __init__(
+        self,
+        num_workers: int,
+        modules: Sequence[str] = (),
+        limits: Limits | None = None,
+        worker: str = "tasks.trace_worker",
+    ) -> None:
         self.num_workers = num_workers
-        command = [sys.executable, "-m", "tasks.trace_worker", *(f"--import={name}" for name in modules)]
+        command = [sys.executable, "-m", worker, *(f"--import={name}" for name in modules)]
         self._sandboxes = [Sandbox(command, limits, _ENVIRONMENT) for _ in range(num_workers)]
         self._idle: queue.LifoQueue[Sandbox] = queue.LifoQueue()
         for sandbox in reversed(self._sandboxes):

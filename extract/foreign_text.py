@@ -1,0 +1,399 @@
+"""A foreign `model.py` to the calls in it: texts of any age of the public corpora, read with `ast` alone.
+
+Reads what `torch.fx` and people have written: private names, aliases (`l_x_ = L_x_`), liveness lines (`x = None`),
+methods, in-place operators (`x += y`), nested calls, annotations, tuple unpacking, `device(type='cuda', index=0)`,
+grad-mode switches and asserts (left out). Nothing is executed and nothing computed here: a call is one `Node` whose op
+is not yet named, and reads of sizes and arithmetic of numbers are nodes too; `extract.foreign_program` resolves
+them. Every construct that is not understood raises `TextError` with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from extract.foreign_names import DEFAULT_IMPORTS, is_left_out, public_name
+from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant
+from extract.text import TextError, torch_constant
+
+# Nesting of one expression: machine-made texts need a handful.
+MAX_DEPTH = 60
+# No integer of torch is wider.
+_MAX_INT_BITS = 64
+_MAX_RANGE = 10_000
+
+_BINARY: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
+    ast.LShift: "lshift", ast.RShift: "rshift",
+}  # fmt: skip
+_INPLACE = {kind: f"i{name.rstrip('_')}" for kind, name in _BINARY.items()}
+_COMPARE: dict[type[ast.AST], str] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+}  # fmt: skip
+_UNARY: dict[type[ast.AST], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+_CONSTANTS: dict[str, Arg] = {
+    "math.inf": math.inf, "math.nan": math.nan, "torch.inf": math.inf, "torch.nan": math.nan, "math.pi": math.pi,
+    "torch.pi": math.pi, "math.e": math.e, "torch.e": math.e, "builtins.Ellipsis": ..., "torch.newaxis": None,
+}  # fmt: skip
+_LEGACY_DTYPES = {"torch.float": "float32", "torch.double": "float64", "torch.half": "float16", "torch.long": "int64",
+                  "torch.int": "int32", "torch.short": "int16", "torch.cfloat": "complex64",
+                  "torch.cdouble": "complex128", "builtins.float": "float64", "builtins.int": "int64",
+                  "builtins.bool": "bool"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of `forward`: its name, and its annotation as source (empty where it has none)."""
+
+    name: str
+    annotation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignSource:
+    """A `model.py` as `ast` reads it; `imports` says what its global names stand for."""
+
+    arguments: tuple[Argument, ...]
+    body: Sequence[ast.stmt]
+    imports: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of `forward` in order, their ops not yet named, and what it returns."""
+
+    nodes: tuple[Node, ...]
+    returned: tuple[Arg, ...]
+
+
+def read_source(text: str) -> ForeignSource:
+    """Parse a text and find its `forward`; raises `TextError` where there is none, or no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise TextError(f"not Python source: {type(error).__name__}: {str(error)[:200]}") from error
+    forward = _find_forward(tree)
+    given = forward.args
+    if given.vararg or given.kwarg:
+        raise TextError(f"line {forward.lineno}: forward takes *args or **kwargs, so its arguments are not known")
+    arguments = [*given.posonlyargs, *given.args][1:] + given.kwonlyargs
+    return ForeignSource(
+        tuple(Argument(argument.arg, _annotation(argument.annotation)) for argument in arguments),
+        forward.body,
+        _read_imports(tree),
+    )
+
+
+def read_calls(source: ForeignSource, values: Mapping[str, Arg]) -> Calls:
+    """Return the calls of a source; `values` says what each argument stands for: a tensor, or a number.
+
+    Raises `TextError`. Linear in the text.
+    """
+    return _Reader(source, values).read()
+
+
+def same_name(name: str) -> str:
+    """Return a name as Python's parser spells identifiers, to compare with one found in a string."""
+    return unicodedata.normalize("NFKC", name)
+
+
+class _Reader:
+    """Evaluates statements into `Node`s; `_values` holds what each local name stands for."""
+
+    def __init__(self, source: ForeignSource, values: Mapping[str, Arg]) -> None:
+        self._source = source
+        self._imports = {**DEFAULT_IMPORTS, **source.imports}
+        self._values: dict[str, Arg] = dict(values)
+        self._nodes: list[Node] = []
+        self._returned: tuple[Arg, ...] | None = None
+
+    def read(self) -> Calls:
+        """Return the calls of the whole body."""
+        self._read_block(self._source.body)
+        if self._returned is None:
+            raise TextError("forward has no return statement")
+        return Calls(tuple(self._nodes), self._returned)
+
+    def _read_block(self, statements: Sequence[ast.stmt]) -> None:
+        for statement in statements:
+            self._read_statement(statement)
+            if self._returned is not None:
+                return
+
+    def _read_statement(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Assign):
+            self._assign(statement.targets, statement.value)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            self._assign([statement.target], statement.value)
+        elif isinstance(statement, ast.AugAssign):
+            self._update(statement)
+        elif isinstance(statement, ast.Return):
+            value = None if statement.value is None else self._value(statement.value, 0)
+            self._returned = value if isinstance(value, tuple) else (value,)
+        elif isinstance(statement, ast.Expr):
+            self._value(statement.value, 0)
+        elif isinstance(statement, ast.With):
+            self._enter(statement)
+        elif isinstance(statement, ast.Delete):
+            for goal in statement.targets:
+                if isinstance(goal, ast.Name):
+                    self._values.pop(goal.id, None)
+        elif not isinstance(statement, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom | ast.AnnAssign):
+            raise _unexpected(statement)
+
+    def _assign(self, goals: Sequence[ast.expr], expression: ast.expr) -> None:
+        value = self._value(expression, 0)
+        for goal in goals:
+            self._bind(goal, value)
+
+    def _bind(self, goal: ast.expr, value: Arg) -> None:
+        if isinstance(goal, ast.Name):
+            self._values[goal.id] = value
+        elif isinstance(goal, ast.Tuple | ast.List):
+            self._unpack(goal, value)
+        elif isinstance(goal, ast.Subscript):
+            operand, index = self._value(goal.value, 0), self._value(goal.slice, 0)
+            self._append("operator.setitem", (operand, index, value))
+        else:
+            raise _unexpected(goal)
+
+    def _unpack(self, goal: ast.Tuple | ast.List, value: Arg) -> None:
+        elements = value.elements if isinstance(value, ArgList) else value
+        if isinstance(elements, tuple) and len(elements) != len(goal.elts):
+            raise _unexpected(goal)
+        for position, element in enumerate(goal.elts):
+            if isinstance(elements, tuple):
+                self._bind(element, elements[position])
+            elif isinstance(value, OpRef):
+                self._bind(element, self._append("operator.getitem", (value, position)))
+            else:
+                raise _unexpected(goal)
+
+    def _update(self, statement: ast.AugAssign) -> None:
+        goal, operator_name = statement.target, _INPLACE[type(statement.op)]
+        if isinstance(goal, ast.Name):
+            operand = self._value(goal, 0)
+            value = self._value(statement.value, 0)
+            name = operator_name if isinstance(operand, TensorRef | OpRef) else _BINARY[type(statement.op)]
+            self._values[goal.id] = self._append(f"operator.{name}", (operand, value))
+        elif isinstance(goal, ast.Subscript):
+            base, index = self._value(goal.value, 0), self._value(goal.slice, 0)
+            part = self._append("operator.getitem", (base, index))
+            updated = self._append(f"operator.{operator_name}", (part, self._value(statement.value, 0)))
+            self._append("operator.setitem", (base, index, updated))
+        else:
+            raise _unexpected(statement)
+
+    def _enter(self, statement: ast.With) -> None:
+        """Read a block whose context computes nothing: a grad mode."""
+        for context in statement.items:
+            call = context.context_expr
+            name = self._dotted(call.func) if isinstance(call, ast.Call) else None
+            if name is None or not is_left_out(name):
+                raise _unexpected(statement)
+        self._read_block(statement.body)
+
+    def _append(self, target: str, args: tuple[Arg, ...], kwargs: tuple[tuple[str, Arg], ...] = ()) -> OpRef:
+        self._nodes.append(Node("", target, args, kwargs))
+        return OpRef(len(self._nodes) - 1)
+
+    def _value(self, node: ast.expr, depth: int) -> Arg:
+        if depth > MAX_DEPTH:
+            raise TextError(f"line {node.lineno}: an expression is nested deeper than {MAX_DEPTH}")
+        if isinstance(node, ast.Name):
+            return self._name(node)
+        if isinstance(node, ast.Constant):
+            return _literal(node)
+        if isinstance(node, ast.Call):
+            return self._call(node, depth + 1)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, depth + 1)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node, depth + 1)
+        if isinstance(node, ast.Tuple):
+            return tuple([self._value(element, depth + 1) for element in node.elts])
+        if isinstance(node, ast.List):
+            return ArgList(tuple([self._value(element, depth + 1) for element in node.elts]))
+        if isinstance(node, ast.Slice):
+            bounds = (node.lower, node.upper, node.step)
+            return ArgSlice(*[None if bound is None else self._value(bound, depth + 1) for bound in bounds])
+        return self._operator(node, depth + 1)
+
+    def _operator(self, node: ast.expr, depth: int) -> Arg:
+        if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+            operand = self._value(node.operand, depth)
+            if isinstance(operand, int | float | complex) and type(node.op) is ast.USub and operand is not True:
+                return -operand
+            return self._append(f"operator.{_UNARY[type(node.op)]}", (operand,))
+        if isinstance(node, ast.BinOp):
+            operands = (self._value(node.left, depth), self._value(node.right, depth))
+            return self._append(f"operator.{_BINARY[type(node.op)]}", operands)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+            operands = (self._value(node.left, depth), self._value(node.comparators[0], depth))
+            return self._append(f"operator.{_COMPARE[type(node.ops[0])]}", operands)
+        raise _unexpected(node)
+
+    def _name(self, node: ast.Name) -> Arg:
+        if node.id in self._values:
+            return self._values[node.id]
+        dotted = self._imports.get(node.id)
+        if dotted is None:
+            raise TextError(f"line {node.lineno}: {node.id[:80]} is used before it is defined")
+        return _constant(dotted, node)
+
+    def _attribute(self, node: ast.Attribute, depth: int) -> Arg:
+        dotted = self._dotted(node)
+        if dotted is not None:
+            return _constant(dotted, node)
+        return self._fact(self._value(node.value, depth), node.attr, node)
+
+    def _fact(self, base: Arg, name: str, node: ast.expr) -> Arg:
+        if not isinstance(base, TensorRef | OpRef):
+            raise _unexpected(node)
+        return self._append(f"torch.Tensor.{name}", (base,))
+
+    def _subscript(self, node: ast.Subscript, depth: int) -> Arg:
+        base, index = self._value(node.value, depth), self._value(node.slice, depth)
+        elements = base.elements if isinstance(base, ArgList) else base
+        if isinstance(elements, tuple) and isinstance(index, int) and -len(elements) <= index < len(elements):
+            return elements[index]
+        if not isinstance(base, TensorRef | OpRef):
+            raise _unexpected(node)
+        return self._append("operator.getitem", (base, index))
+
+    def _call(self, node: ast.Call, depth: int) -> Arg:
+        if any(isinstance(arg, ast.Starred) for arg in node.args) or any(word.arg is None for word in node.keywords):
+            raise _unexpected(node)
+        dotted = self._dotted(node.func)
+        if dotted is not None and is_left_out(dotted):
+            return None
+        args = tuple([self._value(arg, depth) for arg in node.args])
+        kwargs = tuple([(str(word.arg), self._value(word.value, depth)) for word in node.keywords])
+        if dotted is None:
+            if not isinstance(node.func, ast.Attribute):
+                raise _unexpected(node)
+            base = self._value(node.func.value, depth)
+            if not isinstance(base, TensorRef | OpRef):
+                raise _unexpected(node)
+            return self._append(public_name(f"torch.Tensor.{node.func.attr}"), (base, *args), kwargs)
+        return self._named_call(dotted, args, kwargs, node)
+
+    def _named_call(
+        self, dotted: str, args: tuple[Arg, ...], kwargs: tuple[tuple[str, Arg], ...], node: ast.Call
+    ) -> Arg:
+        if dotted == "torch.device":
+            return _device(args, dict(kwargs), node)
+        if dotted == "builtins.getattr" and len(args) == 2 and isinstance(args[1], str):
+            return self._fact(args[0], args[1], node)
+        if dotted in ("builtins.float", "builtins.complex") and not any(map(_is_ref, args)):
+            return _number(dotted, args, node)
+        if dotted == "builtins.slice" and 1 <= len(args) <= 3:
+            return ArgSlice(None, args[0], None) if len(args) == 1 else ArgSlice(*(*args, None)[:3])
+        if dotted in ("torch.Size", "builtins.tuple", "builtins.list") and len(args) == 1:
+            elements = args[0].elements if isinstance(args[0], ArgList) else args[0]
+            if isinstance(elements, tuple):
+                return ArgList(elements) if dotted == "builtins.list" else elements
+            return args[0]
+        if dotted == "builtins.range" and all(isinstance(arg, int) for arg in args):
+            numbers = range(*args)  # pyright: ignore[reportArgumentType, reportCallIssue]
+            if len(numbers) <= _MAX_RANGE:
+                return tuple(numbers)
+        if dotted.partition(".")[0] not in ("torch", "operator", "math", "builtins"):
+            raise _unexpected(node)
+        return self._append(public_name(dotted), args, kwargs)
+
+    def _dotted(self, node: ast.expr) -> str | None:
+        """Return the qualified name of a global; None for an expression over local values."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id in self._values:
+            return None
+        root = self._imports.get(node.id)
+        return None if root is None else ".".join([root, *reversed(parts)])
+
+
+def _find_forward(tree: ast.Module) -> ast.FunctionDef:
+    classes = [statement for statement in tree.body if isinstance(statement, ast.ClassDef)]
+    for statement in sorted(classes, key=lambda found: found.name != "GraphModule"):
+        for member in statement.body:
+            if isinstance(member, ast.FunctionDef) and member.name == "forward" and member.args.args:
+                return member
+    raise TextError("no class with a forward method")
+
+
+def _read_imports(tree: ast.Module) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Import):
+            for alias in statement.names:
+                root = alias.name if alias.asname else alias.name.partition(".")[0]
+                found[alias.asname or root] = root
+        elif isinstance(statement, ast.ImportFrom) and statement.module and not statement.level:
+            for alias in statement.names:
+                found[alias.asname or alias.name] = f"{statement.module}.{alias.name}"
+    found.pop("*", None)
+    return {name: {"_operator": "operator"}.get(dotted, dotted) for name, dotted in found.items()}
+
+
+def _annotation(node: ast.expr | None) -> str:
+    if node is None:
+        return ""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def _literal(node: ast.Constant) -> Arg:
+    value = node.value
+    if isinstance(value, int) and value.bit_length() > _MAX_INT_BITS:
+        raise TextError(f"line {node.lineno}: an integer of {value.bit_length()} bits; torch's have {_MAX_INT_BITS}")
+    if isinstance(value, bytes):
+        raise _unexpected(node)
+    return value
+
+
+def _constant(dotted: str, node: ast.expr) -> Arg:
+    if dotted in _CONSTANTS:
+        return _CONSTANTS[dotted]
+    if dotted in _LEGACY_DTYPES:
+        return TorchConstant("dtype", _LEGACY_DTYPES[dotted])
+    constant = torch_constant(dotted)
+    if constant is None:
+        raise _unexpected(node)
+    return constant
+
+
+def _device(args: tuple[Arg, ...], kwargs: Mapping[str, Arg], node: ast.Call) -> TorchConstant:
+    given = dict(zip(("type", "index"), args, strict=False)) | dict(kwargs)
+    kind, index = given.get("type"), given.get("index")
+    if isinstance(kind, TorchConstant) and kind.kind == "device":
+        return kind
+    if not isinstance(kind, str) or not isinstance(index, int | None):
+        raise _unexpected(node)
+    return TorchConstant("device", kind if index is None else f"{kind}:{index}")
+
+
+def _number(dotted: str, args: tuple[Arg, ...], node: ast.Call) -> float | complex:
+    try:
+        return (float if dotted == "builtins.float" else complex)(*args)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise _unexpected(node) from error
+
+
+def _is_ref(value: Arg) -> bool:
+    return isinstance(value, Ref)
+
+
+def _unexpected(node: ast.AST) -> TextError:
+    line, kind = getattr(node, "lineno", "?"), type(node).__name__
+    return TextError(f"line {line}: a {kind} that is no torch-level call, number or name")

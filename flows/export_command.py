@@ -1,0 +1,113 @@
+"""`passnet export`: write graphs of a corpus as sample directories of the public layout."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from flows.progress import Reporter, reporter_for
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+
+if TYPE_CHECKING:
+    from storage.corpus import Corpus
+    from storage.export import Exported
+
+_HEX = frozenset(string.hexdigits.lower())
+_MATCHES_NAMED = 8
+
+
+def export(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            help="Prefix of a signature_sha256 or graph_sha256, or a model id; then the folder to write. With --all "
+            "or --limit the folder alone.",
+            metavar="[HASH] PATH",
+        ),
+    ],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    everything: Annotated[bool, typer.Option("--all", help="Export every model, a folder each below PATH.")] = False,
+    limit: Annotated[int | None, typer.Option(help="Export the first N models by id.", min=1)] = None,
+) -> None:
+    """Write graphs as sample directories (model.py, weight_meta.py, ...), which `passnet import` reads back.
+
+    A model of several graphs becomes subgraph_0/, subgraph_1/, ... The folder appears whole or not at all.
+    """
+    from storage.corpus import Corpus
+    from storage.errors import UsageError
+    from storage.export import models_to_export
+    from storage.sample_folders import check_free
+
+    many = everything or limit is not None
+    if len(arguments) != (1 if many else 2):
+        expected = "the folder alone with --all or --limit" if many else "HASH and PATH"
+        raise UsageError(f"export got {len(arguments)} arguments", f"give {expected}")
+    path = Path(arguments[-1])
+    check_free(path)
+    opened = Corpus.open(corpus)
+    models = models_to_export(opened, limit) if many else [_find(opened, arguments[0])]
+    if not models:
+        raise UsageError(f"{corpus} holds no graph", "fill it with `passnet refresh` or `passnet import`")
+    reporter = reporter_for(Console(stderr=True))
+    try:
+        count = _write(opened, path, models, reporter, below=many)
+    finally:
+        reporter.close()
+    typer.echo(f"{count:,} samples of {len(models):,} models in {path}")
+
+
+def _write(corpus: Corpus, path: Path, models: Sequence[Sequence[Exported]], reporter: Reporter, *, below: bool) -> int:
+    from storage.export import export_files, folder_of
+    from storage.sample_folders import write_folder
+
+    wanted = [item for parts in models for item in parts]
+    several = {parts[0].model_id for parts in models if len(parts) > 1}
+    reporter.begin(len(wanted), "exporting", "exported", "samples")
+
+    def files() -> Iterator[tuple[str, str]]:
+        for item, texts in export_files(corpus, wanted):
+            folder = [folder_of(item.model_id)] if below else []
+            folder += [f"subgraph_{item.part}"] if item.model_id in several else []
+            for name, text in texts.items():
+                yield "/".join([*folder, name]), text
+            reporter.advance(item.model_id, False)
+
+    write_folder(path, files())
+    return len(wanted)
+
+
+def _find(corpus: Corpus, name: str) -> list[Exported]:
+    """Return the graph of a hash's prefix, or all parts of a model; raises UsageError for none and for several."""
+    from storage.errors import UsageError
+    from storage.export import Exported
+    from storage.query import run_query
+
+    wanted = name.strip()
+    prefix = wanted.lower()
+    found = run_query(corpus, "show_by_hash", {"prefix": prefix}) if wanted and set(prefix) <= _HEX else []
+    found = [
+        row for row in found if row["signature_sha256"].startswith(prefix) or row["graph_sha256"].startswith(prefix)
+    ]
+    if len(found) > 1:
+        listed = [f"{row['signature_sha256'][:16]} ({row['model_id']})" for row in found[:_MATCHES_NAMED]]
+        more = f" and {len(found) - _MATCHES_NAMED} more" if len(found) > _MATCHES_NAMED else ""
+        raise UsageError(f"{name!r} means {len(found)} graphs: {', '.join(listed)}{more}", "give one of these hashes")
+    if found and found[0]["model_id"] is not None:
+        signature = found[0]["signature_sha256"]
+        (source,) = run_query(corpus, "export_source_of", {"signature_sha256": signature})
+        return [Exported(**source)]
+    parts = run_query(corpus, "export_by_model", {"model_id": wanted}) if wanted else []
+    models = list(dict.fromkeys(row["model_id"] for row in parts))
+    if not models:
+        raise UsageError(
+            f"no graph or model of {corpus.root} is called {name!r}", "see `passnet sql 'FROM graph_sources'`"
+        )
+    if len(models) > 1:
+        listed = ", ".join(models[:_MATCHES_NAMED]) + (" ..." if len(models) > _MATCHES_NAMED else "")
+        raise UsageError(f"{name!r} means {len(models)} models: {listed}", "give one of these ids")
+    return [Exported(**row) for row in parts]

@@ -1,0 +1,109 @@
+"""Graphs of a corpus to sample directories: the six files of the public layout, lossless (design.md section 3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.compute as pc
+
+from extract.hashing import GraphHashes
+from extract.sample import SampleExtras, sample_files
+from storage.corpus import Corpus
+from storage.query import run_query
+from storage.records import graph_from_rows
+from storage.sample_records import provenance_of
+
+# Graphs read together: their texts and nodes are held in memory.
+_GRAPHS_PER_READ = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A graph to export as a part of a model."""
+
+    model_id: str
+    part: int
+    signature_sha256: str
+
+
+def models_to_export(corpus: Corpus, limit: int | None = None) -> list[list[Exported]]:
+    """Return the parts of every model that has a graph, ordered by model, of `limit` models at most."""
+    found: dict[str, list[Exported]] = {}
+    for row in run_query(corpus, "export_sources"):
+        found.setdefault(row["model_id"], []).append(Exported(**row))
+    return list(found.values())[:limit]
+
+
+def folder_of(model_id: str) -> str:
+    """Return the relative folder of a model's sample: its id, with what would lead elsewhere replaced."""
+    parts = [part if part.strip(".") else "_" * len(part) for part in model_id.split("/")]
+    return "/".join(part.replace("\\", "_").replace("\0", "_") or "_" for part in parts)
+
+
+def export_files(corpus: Corpus, wanted: Sequence[Exported]) -> Iterator[tuple[Exported, dict[str, str]]]:
+    """Yield the files of each graph, by name, in the order asked for."""
+    models = _rows_by_key(corpus, "models", {item.model_id for item in wanted})
+    sources = {
+        (row["model_id"], row["part"]): row
+        for row in corpus.read(
+            "graph_sources", filters=pc.field("model_id").isin([item.model_id for item in wanted])
+        ).to_pylist()
+    }
+    given = {
+        (row["model_id"], row["part"]): row
+        for row in corpus.read("samples", filters=pc.field("model_id").isin(list(models))).to_pylist()
+    }
+    for start in range(0, len(wanted), _GRAPHS_PER_READ):
+        chunk = wanted[start : start + _GRAPHS_PER_READ]
+        for item, graph_row, text, nodes in _read_graphs(corpus, chunk):
+            key = (item.model_id, item.part)
+            extras = _extras(models[item.model_id], sources[key], graph_row, given.get(key))
+            hashes = GraphHashes(
+                graph_row["graph_sha256"], graph_row["signature_sha256"], graph_row["structure_sha256"]
+            )
+            model = item.model_id
+            files = sample_files(
+                graph_from_rows(graph_row, text, nodes),
+                model_name=model.removeprefix("import/"),
+                source=model.partition("/")[0],
+                hashes=hashes,
+                extras=extras,
+            )
+            found = given.get(key)
+            if found and found["subgraph_sources"]:
+                files["subgraph_sources.json"] = found["subgraph_sources"]
+            yield item, files
+
+
+def _read_graphs(
+    corpus: Corpus, chunk: Iterable[Exported]
+) -> Iterator[tuple[Exported, dict[str, Any], str, list[dict[str, Any]]]]:
+    items = list(chunk)
+    among = pc.field("signature_sha256").isin([item.signature_sha256 for item in items])
+    graphs = {row["signature_sha256"]: row for row in corpus.read("graphs", filters=among).to_pylist()}
+    texts = {row["signature_sha256"]: row["model_py"] for row in corpus.read("graph_texts", filters=among).to_pylist()}
+    nodes: dict[str, list[dict[str, Any]]] = {}
+    columns = ["signature_sha256", "index", "op", "target", "outputs"]
+    for row in corpus.read("nodes", columns, among).sort_by("index").to_pylist():
+        nodes.setdefault(row["signature_sha256"], []).append(row)
+    for item in items:
+        signature = item.signature_sha256
+        yield item, graphs[signature], texts[signature], nodes.get(signature, [])
+
+
+def _rows_by_key(corpus: Corpus, table: str, model_ids: set[str]) -> dict[str, dict[str, Any]]:
+    rows = corpus.read(table, filters=pc.field("model_id").isin(list(model_ids))).to_pylist()
+    return {row["model_id"]: row for row in rows}
+
+
+def _extras(
+    model: Mapping[str, Any], source: Mapping[str, Any], graph: Mapping[str, Any], given: Mapping[str, Any] | None
+) -> SampleExtras:
+    provenance = provenance_of(model, source, graph)
+    if given is None:
+        return SampleExtras(provenance)
+    facts = json.loads(given["graph_net"] or "{}")
+    return SampleExtras(provenance, facts, given["graph_hash"], given["input_constraints"] or "")

@@ -1,0 +1,19 @@
+class Program_weight_tensor_meta_L_x_:
+    name = "L_x_"
+    shape = [S0, 4]
+    dtype = "torch.float32"
+    device = "cuda:0"
+    mean = 0.0
+    std = 1.0
+    data = None
+
+
+class Program_weight_tensor_meta_L_y_:
+    name = "L_y_"
+    shape = [1, 4]
+    dtype = "torch.float32"
+    device = "cuda:0"
+    mean = 0.0
+    std = 1.0
+    data = None
+
