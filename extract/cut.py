@@ -33,7 +33,7 @@ class Piece:
 
 
 class Cutter:
-    """Cuts ranges out of one graph; what all cuts of it need is found once, so that a cut costs as much as its range."""
+    """Cuts ranges out of one graph; what cuts share is found once, so each costs as much as its range."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

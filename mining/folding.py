@@ -83,4 +83,5 @@ def _encode(sequences: Sequence[Sequence[str]], values: dict[str, int] | dict[Sy
 
 
 def _decode(tokens: Tokens, names: Sequence[str]) -> list[Symbol]:
-    return [names[token] if token < len(names) else token - len(names) for token in tokens.tolist()]
+    values: list[int] = tokens.tolist()
+    return [names[value] if value < len(names) else value - len(names) for value in values]

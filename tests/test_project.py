@@ -31,6 +31,7 @@ NOUN_MODULES = (
     "extract.text",
     "extract.literals",
     "extract.cut",
+    "mining.grammar",
 )
 
 
