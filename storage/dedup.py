@@ -21,6 +21,9 @@ from storage.schemas import APPEND_ONLY, KEYS
 from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
+_MINED = (
+    "grammars", "patterns", "subgraphs", "subgraph_texts", "occurrences", "excluded_ranges", "mined_graphs",
+)  # fmt: skip
 _SUPERSEDABLE = ("models", "constraints")
 _OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason"}
 OPEN_REASONS = frozenset({"over_budget", *(reason.value for reason in Reason if reason.is_transient)})
@@ -67,7 +70,7 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
     Raises ValueError for texts or nodes without the graphs that they belong to.
     """
     novel = dict(tables)
-    for table in ("graph_sources", "custom_ops"):
+    for table in ("graph_sources", "custom_ops", *_MINED):
         if table in tables:
             novel[table] = _first_unknown(table, tables[table], known.of(table))
     if "models" in tables:

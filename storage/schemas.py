@@ -259,6 +259,93 @@ _CROSSCHECKS = pa.schema(
     ]
 )
 
+_GRAMMARS = pa.schema(
+    [
+        _column("grammar_id", pa.string(), "Hash of the set of graphs it was learned from and its bounds.", null=False),
+        _column("num_graphs", pa.int32(), "Distinct graphs (graph_sha256) that it was learned from.", null=False),
+        _column("num_folds", pa.int32(), "Folds at most.", null=False),
+        _column("max_length", pa.int32(), "Longest pattern body, in symbols.", null=False),
+        _column("at", _TIMESTAMP, "When it was learned (UTC); the latest is the one in use.", volatile=True),
+    ]
+)
+
+_PATTERNS = pa.schema(
+    [
+        _column("grammar_id", pa.string(), "Grammar that the pattern belongs to.", null=False),
+        _column("symbol", pa.int32(), "Number of the pattern: the fold that made it, from 0.", null=False),
+        _column("body", pa.list_(pa.string()), "Op names, and #n for an earlier pattern.", null=False),
+        _column("expansion", pa.list_(pa.string()), "The op names that it stands for.", null=False),
+        _column("length", pa.int32(), "Ops in the expansion.", null=False),
+        _column("depth", pa.int32(), "How deep patterns nest in it; 1: op names alone.", null=False),
+        _column("count", pa.int32(), "Disjoint places where the fold put it, when learned.", null=False),
+        _column("families", pa.list_(pa.string()), "Families of the models whose graphs hold it, when learned."),
+    ]
+)
+
+_SUBGRAPHS = pa.schema(
+    [
+        _column(
+            "subgraph_sha256",
+            pa.string(),
+            "graph_sha256 of the cut; for single_op the single-op key, as in nodes.single_op_sha256.",
+            null=False,
+        ),
+        _column("kind", pa.string(), "classical, fusible or single_op.", null=False),
+        _column("structure_sha256", pa.string(), "The program with its size arguments masked; null for single_op."),
+        _column("op_sequence", pa.list_(pa.string()), "Canonical op names in recorded order.", null=False),
+        _column("op_sequence_xxh3", pa.string(), "xxh3-128 (hex) of the op names joined by newline.", null=False),
+        _column("num_ops", pa.int32(), "Ops in the subgraph.", null=False),
+        _column("num_inputs", pa.int32(), "Operands from outside, weights included.", null=False),
+        _column("num_outputs", pa.int32(), "Values used later or returned; null for single_op."),
+        _column("connected", pa.bool_(), "Whether its ops hang together by what they pass to each other.", null=False),
+        _column("pattern", pa.int32(), "Lowest symbol of the grammar with this op sequence; null unless classical."),
+    ]
+)
+
+_SUBGRAPH_TEXTS = pa.schema(
+    [
+        _column("subgraph_sha256", pa.string(), "Subgraph.", null=False),
+        _column(
+            "model_py", pa.large_string(), "Its program in canonical spelling; equal hashes, equal texts.", null=False
+        ),
+    ]
+)
+
+_OCCURRENCES = pa.schema(
+    [
+        _column("subgraph_sha256", pa.string(), "Subgraph.", null=False),
+        _column(
+            "kind", pa.string(), "classical or fusible; single ops are the column nodes.single_op_sha256.", null=False
+        ),
+        _signature(),
+        _column("start", pa.int32(), "First op, an index of nodes.", null=False),
+        _column("end", pa.int32(), "Op after the last.", null=False),
+        _column("grammar_id", pa.string(), "Grammar that found it; null for fusible.", null=False),
+    ]
+)
+
+_EXCLUDED_RANGES = pa.schema(
+    [
+        _signature(),
+        _column("kind", pa.string(), "classical or fusible.", null=False),
+        _column("start", pa.int32(), "First op, an index of nodes.", null=False),
+        _column("end", pa.int32(), "Op after the last.", null=False),
+        _column("grammar_id", pa.string(), "Grammar that found it.", null=False),
+        _column("reason", pa.string(), "Why it is no subgraph: mutates_boundary, no_output.", null=False),
+        _column("detail", pa.string(), "Particulars, one line.", null=False),
+    ]
+)
+
+_MINED_GRAPHS = pa.schema(
+    [
+        _signature(),
+        _column("kind", pa.string(), "classical or fusible.", null=False),
+        _column("grammar_id", pa.string(), "Grammar that read it.", null=False),
+        _column("num_occurrences", pa.int32(), "Ranges that became occurrences.", null=False),
+        _column("num_excluded", pa.int32(), "Ranges that became rows of excluded_ranges.", null=False),
+    ]
+)
+
 SCHEMAS: Final[dict[str, pa.Schema]] = {
     "models": _MODELS,
     "graphs": _GRAPHS,
@@ -269,6 +356,13 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "nodes": _NODES,
     "custom_ops": _CUSTOM_OPS,
     "crosschecks": _CROSSCHECKS,
+    "grammars": _GRAMMARS,
+    "patterns": _PATTERNS,
+    "subgraphs": _SUBGRAPHS,
+    "subgraph_texts": _SUBGRAPH_TEXTS,
+    "occurrences": _OCCURRENCES,
+    "excluded_ranges": _EXCLUDED_RANGES,
+    "mined_graphs": _MINED_GRAPHS,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -281,6 +375,13 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "nodes": ("signature_sha256", "index"),
     "custom_ops": ("name",),
     "crosschecks": ("model_id", "run_id"),
+    "grammars": ("grammar_id",),
+    "patterns": ("grammar_id", "symbol"),
+    "subgraphs": ("subgraph_sha256", "kind"),
+    "subgraph_texts": ("subgraph_sha256",),
+    "occurrences": ("subgraph_sha256", "kind", "signature_sha256", "start", "grammar_id"),
+    "excluded_ranges": ("signature_sha256", "kind", "start", "end", "grammar_id"),
+    "mined_graphs": ("signature_sha256", "kind", "grammar_id"),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -296,6 +397,13 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "nodes": "Every op of every graph.",
     "custom_ops": "Ops outside torch that graphs call.",
     "crosschecks": "The function mode against Dynamo, model by model; append-only.",
+    "grammars": "What folding learned, from which set; its rows never change.",
+    "patterns": "The recurring op sequences of each grammar, hierarchical.",
+    "subgraphs": "Distinct subgraphs of each kind.",
+    "subgraph_texts": "Each subgraph as Python source.",
+    "occurrences": "Where subgraphs occur in graphs.",
+    "excluded_ranges": "Ranges of graphs that are no subgraph, and why.",
+    "mined_graphs": "Which graphs were searched, and what came of it.",
 }
 
 
