@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _INK, _MUTED, _PLAIN = "#1b2733", "#66717d", "#eef1f4"
 _OPS_PER_ROW = 64
 _MAX_OPS = 2_000  # a picture of more is no longer looked at
+_LABEL_CHARS = 20
 _PALETTE = "tab20"
 _CHAR_WIDTH = 0.16  # ops per character of a label at its font size
 
@@ -85,7 +86,7 @@ def plot_motifs(title: str, op_names: Sequence[str], grammar: Grammar, parse: Se
 
     boxes, rows = boxes_of(grammar, parse), rows_of(grammar, parse)
     tallest = max((box.height for box in boxes), default=0)
-    row_height = 1.5 + 0.42 * tallest
+    row_height = 1.25 + 0.42 * tallest
     figure, axes = plt.subplots(len(rows), 1, figsize=(18, 0.9 + row_height * len(rows)), squeeze=False)
     for (start, end), (cell,) in zip(rows, axes, strict=True):
         _draw_row(cell, op_names, boxes, (start, end), tallest)
@@ -102,7 +103,9 @@ def _draw_row(axes: Axes, op_names: Sequence[str], boxes: Sequence[Box], row: tu
     start, end = row
     for op in range(start, end):
         _draw_box(axes, op, op + 1, -1, _PLAIN)
-        axes.text(op + 0.5, -1.15, op_names[op], rotation=90, ha="center", va="top", fontsize=6.5, color=_INK)
+        axes.text(
+            op + 0.5, -1.15, _shortened(op_names[op]), rotation=90, ha="center", va="top", fontsize=6.5, color=_INK
+        )
     for box in boxes:
         left, right = max(box.start, start), min(box.end, end)
         if left < right:
@@ -112,9 +115,13 @@ def _draw_row(axes: Axes, op_names: Sequence[str], boxes: Sequence[Box], row: tu
                 middle = (left + right) / 2
                 axes.text(middle, box.height - 0.5, label, ha="center", va="center", fontsize=7, color=_INK)
     axes.set_xlim(start, max(end, start + _OPS_PER_ROW))
-    axes.set_ylim(-6.5, tallest + 0.2)
+    axes.set_ylim(-4.6, tallest + 0.2)
     axes.text(start, tallest + 0.1, f"op {start}", fontsize=7, color=_MUTED, va="bottom")
     axes.axis("off")
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LABEL_CHARS else name[: _LABEL_CHARS - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _draw_box(axes: Axes, left: float, right: float, bottom: float, colour: Any) -> None:
