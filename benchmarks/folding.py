@@ -9,7 +9,9 @@ patterns. Ours is warm: its compiled functions are compiled before, from nothing
 Peers (benchmarks/peers/conv_folding.py): `conv`, float64 convolution hashes of all windows up to 64 and one flat unique
 over them, on all cores; `conv_numpy`, the same with np.unique, which sorts; `conv_disjoint`, with the overlaps taken
 out, so that it finds what ours finds. `ratio=` is `conv` over ours, medians; the lines above it are the other two.
-Our folds of the same tokens are listed, with what `conv` took in their place.
+Our folds of the same tokens are listed, with what `conv` took in their place; `scaling` is our time on the last of
+`--sizes` over that on the first. Peaks of memory are those of the side's process, its op names included. Wall times
+suffer when the machine is busy, `load_average` tells; `cpu_s`, over all threads, suffers less.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ def figures_of(name: str, side: dict[str, Any]) -> dict[str, Any]:
     seconds = statistics.median(side["seconds"])
     return {
         f"{name}_s": seconds,
+        f"{name}_cpu_s": statistics.median(side["cpu_seconds"]),
         f"{name}_s_per_fold": seconds / max(1, len(side["patterns"])),
         f"{name}_num_folds": len(side["patterns"]),
         f"{name}_peak_rss_mib": side["peak_rss_bytes"] / 2**20,

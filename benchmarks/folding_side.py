@@ -78,17 +78,20 @@ def is_lossless(grammar: Grammar, folded: Sequence[Sequence[str | int]], sequenc
 
 
 def measure(fold: Fold, sequences: Sequences, config: FoldingConfig, repeats: int) -> dict[str, Any]:
-    """Return the seconds of each repeat, and the memory before and at its peak; then what was found."""
+    """Return the seconds of each repeat, by the clock and of all threads, and the memory before and at its peak; then
+    what was found."""
     before = peak_rss_bytes()
     seconds: list[float] = []
+    cpu_seconds: list[float] = []
     tell: Callable[[], dict[str, Any]] = dict
     for _ in range(repeats):
         gc.collect()
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         tell = fold(sequences, config)
         seconds.append(time.perf_counter() - start)
-    peak = peak_rss_bytes()
-    return {"seconds": seconds, "rss_before_bytes": before, "peak_rss_bytes": peak, **tell()}
+        cpu_seconds.append(time.process_time() - cpu_start)
+    memory = {"rss_before_bytes": before, "peak_rss_bytes": peak_rss_bytes()}
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds, **memory, **tell()}
 
 
 def peak_rss_bytes() -> int:
