@@ -115,7 +115,9 @@ def measure(corpora: Sequence[Path], options: Any) -> tuple[dict[str, Any], dict
     for size, found in zip(options.sizes, scales, strict=True):
         figures |= figures_of(f"ours_{size}", found) | {f"ours_{size}_num_real_tokens": found["num_real_tokens"]}
     if len(options.sizes) > 1:
-        figures["scaling"] = figures[f"ours_{options.sizes[-1]}_s"] / figures[f"ours_{options.sizes[0]}_s"]
+        first, last = (f"ours_{options.sizes[index]}" for index in (0, -1))
+        figures["scaling"] = figures[f"{last}_s"] / figures[f"{first}_s"]
+        figures["scaling_cpu"] = figures[f"{last}_cpu_s"] / figures[f"{first}_cpu_s"]
     figures |= {"load_average_after": os.getloadavg()[0], "sides": sides, "scales": scales}
     return figures, {side: figures[f"{side}_s"] / figures["ours_s"] for side in SIDES if side != "ours"}
 
