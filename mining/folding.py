@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mining.grammar import Grammar, Pattern, Symbol
-from mining.window_search import SEPARATOR, Tokens, find_best_window, replace_window
+from mining.window_search import SEPARATOR, Room, Tokens, find_best_window, replace_window
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,10 @@ def fold(sequences: Iterable[Sequence[str]], config: FoldingConfig | None = None
     names = sorted({name for sequence in listed for name in sequence})
     tokens = _encode(listed, {name: value for value, name in enumerate(names)}, unknown=SEPARATOR)
     patterns: list[Pattern] = []
+    room = Room(len(tokens))
     for number in range(config.num_folds):
         symbol = len(names) + number
-        best = find_best_window(tokens, symbol, config.max_length)
+        best = find_best_window(tokens, symbol, config.max_length, room)
         if best is None:
             break
         body = tokens[best.position : best.position + best.length].copy()

@@ -37,33 +37,41 @@ class Window:
         return (self.length - 1) * (self.count - 1)
 
 
-def find_best_window(tokens: Tokens, num_symbols: int, max_length: int) -> Window | None:
+def find_best_window(tokens: Tokens, num_symbols: int, max_length: int, room: Room | None = None) -> Window | None:
     """Return the window of 2 to `max_length` tokens with the largest score; None where nothing occurs twice.
 
-    `tokens` has shape (n,): values in [0, num_symbols), `SEPARATOR` between sequences, which no window spans. Ties:
-    the longer, then the lexicographically smaller by token values.
+    `tokens` has shape (n,): values in [0, num_symbols), `SEPARATOR` between sequences, which no window spans. `room`
+    is for at least n windows, used again by the next search. Ties: the longer, then the lexicographically smaller
+    by token values.
     """
-    starts = np.flatnonzero(tokens != SEPARATOR).astype(np.int32)
-    classes, num_classes = tokens[starts], num_symbols
+    starts, classes = (room or Room(len(tokens))).arrays
+    num_windows = _list_windows(tokens, starts, classes)
+    num_classes = num_symbols
     best: Window | None = None
     for length in range(2, max_length + 1):
-        starts, keys = _extend(tokens, starts, classes, length, num_symbols)
         num_keys = num_classes * num_symbols
-        if num_keys > _MAX_CELLS:
-            distinct, keys = np.unique(keys, return_inverse=True)
-            num_keys = len(distinct)
-        counts = _count_disjoint(starts, keys, num_keys, length)
-        top = int(counts.argmax()) if num_keys else 0
-        found = Window(0, length, int(counts[top])) if num_keys else None
-        if found is not None and found.count > 1 and (best is None or found.score >= best.score):
-            best = Window(int(starts[_first_of(keys, top)]), length, found.count)
+        if num_keys <= _MAX_CELLS:
+            counts, num_windows = _extend(tokens, starts, classes, num_windows, length, num_symbols, num_keys)
+        else:
+            counts, num_windows = _extend_by_sorting(tokens, starts, classes, num_windows, length, num_symbols)
+        top = int(counts.argmax()) if len(counts) else 0
+        found = Window(0, length, int(counts[top]) if len(counts) else 0)
+        if found.count > 1 and (best is None or found.score >= best.score):
+            best = Window(int(starts[_first_of(classes, top)]), length, found.count)
         if best is None:
             return None
         least = max(2, -(-best.score // (max_length - 1)) + 1)
-        starts, classes, num_classes = _keep_frequent(starts, keys, counts, least)
+        num_windows, num_classes = _keep_frequent(starts, classes, num_windows, counts, least)
         if not num_classes:
             break
     return best
+
+
+class Room:
+    """Memory for the starts and classes of windows: fresh pages for each search would cost more than the search."""
+
+    def __init__(self, num_windows: int) -> None:
+        self.arrays = np.empty(num_windows, np.int32), np.empty(num_windows, np.int32)
 
 
 def replace_window(tokens: Tokens, body: Tokens, symbol: int) -> tuple[Tokens, int]:
@@ -76,30 +84,78 @@ def _compiled(function: Any) -> Any:
     return cast("Any", numba.njit(cache=True)(function))
 
 
-@_compiled
-def _extend(tokens: Any, starts: Any, classes: Any, length: int, num_symbols: int) -> Any:
-    """Return the starts of windows that can grow to `length`, and class * num_symbols + next token of each."""
-    kept = np.empty(len(starts), np.int32)
-    keys = np.empty(len(starts), np.int64)
-    num_kept, end = 0, len(tokens)
-    for index in range(len(starts)):
-        last = starts[index] + length - 1
-        if last >= end:
-            continue
-        token = tokens[last]
-        if token != SEPARATOR:
-            kept[num_kept] = starts[index]
-            keys[num_kept] = np.int64(classes[index]) * num_symbols + token
-            num_kept += 1
-    return kept[:num_kept], keys[:num_kept]
+# In the loops below `starts` and `classes` hold the windows left in their first `num_windows` elements, by start; each
+# loop writes what it keeps back into them, never past what it has read.
 
 
 @_compiled
-def _count_disjoint(starts: Any, keys: Any, num_keys: int, length: int) -> Any:
-    """Return by key how many of its windows do not overlap, taken greedily from the left (which is the most)."""
+def _list_windows(tokens: Any, starts: Any, classes: Any) -> int:
+    """Make each token a window of length 1, and return how many there are."""
+    num_windows = 0
+    for index in range(len(tokens)):
+        if tokens[index] != SEPARATOR:
+            starts[num_windows] = index
+            classes[num_windows] = tokens[index]
+            num_windows += 1
+    return num_windows
+
+
+@_compiled
+def _extend(
+    tokens: Any, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int, num_keys: int
+) -> Any:
+    """Grow windows to `length`, their classes becoming keys: class * num_symbols + next token.
+
+    Returns by key how many of its windows do not overlap, taken greedily from the left (which is the most), and how
+    many windows are left.
+    """
     counts = np.zeros(num_keys, np.int32)
     ends = np.zeros(num_keys, np.int32)
-    for index in range(len(starts)):
+    num_kept, num_tokens = 0, len(tokens)
+    for index in range(num_windows):
+        start = starts[index]
+        if start + length > num_tokens:
+            continue
+        token = tokens[start + length - 1]
+        if token != SEPARATOR:
+            key = classes[index] * num_symbols + token
+            if start >= ends[key]:
+                counts[key] += 1
+                ends[key] = start + length
+            starts[num_kept] = start
+            classes[num_kept] = key
+            num_kept += 1
+    return counts, num_kept
+
+
+def _extend_by_sorting(
+    tokens: Tokens, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int
+) -> tuple[NDArray[np.int32], int]:
+    """Do what `_extend` does where keys are too many for a table: number those that occur, in order."""
+    keys, num_kept = _list_keys(tokens, starts, classes, num_windows, length, num_symbols)
+    distinct, ranks = np.unique(keys, return_inverse=True)
+    classes[:num_kept] = ranks
+    return _count_disjoint(starts, classes, num_kept, len(distinct), length), num_kept
+
+
+@_compiled
+def _list_keys(tokens: Any, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int) -> Any:
+    keys = np.empty(num_windows, np.int64)
+    num_kept, num_tokens = 0, len(tokens)
+    for index in range(num_windows):
+        last = starts[index] + length - 1
+        if last < num_tokens and tokens[last] != SEPARATOR:
+            keys[num_kept] = np.int64(classes[index]) * num_symbols + tokens[last]
+            starts[num_kept] = starts[index]
+            num_kept += 1
+    return keys[:num_kept], num_kept
+
+
+@_compiled
+def _count_disjoint(starts: Any, keys: Any, num_windows: int, num_keys: int, length: int) -> Any:
+    counts = np.zeros(num_keys, np.int32)
+    ends = np.zeros(num_keys, np.int32)
+    for index in range(num_windows):
         key = keys[index]
         if starts[index] >= ends[key]:
             counts[key] += 1
@@ -116,24 +172,22 @@ def _first_of(keys: Any, key: int) -> int:
 
 
 @_compiled
-def _keep_frequent(starts: Any, keys: Any, counts: Any, least: int) -> Any:
-    """Return starts and classes of the windows whose key counts `least` or more, and the number of classes."""
+def _keep_frequent(starts: Any, classes: Any, num_windows: int, counts: Any, least: int) -> Any:
+    """Keep the windows whose key counts `least` or more, keys renumbered in order; return how many windows and keys."""
     renumbered = np.full(len(counts), -1, np.int32)
     num_classes = 0
     for key in range(len(counts)):
         if counts[key] >= least:
             renumbered[key] = num_classes
             num_classes += 1
-    kept = np.empty(len(starts), np.int32)
-    classes = np.empty(len(starts), np.int32)
     num_kept = 0
-    for index in range(len(starts)):
-        number = renumbered[keys[index]]
+    for index in range(num_windows):
+        number = renumbered[classes[index]]
         if number >= 0:
-            kept[num_kept] = starts[index]
+            starts[num_kept] = starts[index]
             classes[num_kept] = number
             num_kept += 1
-    return kept[:num_kept], classes[:num_kept], num_classes
+    return num_kept, num_classes
 
 
 @_compiled
