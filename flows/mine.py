@@ -60,6 +60,26 @@ class MiningSummary:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class MiningConfig:
+    """What a run of mining was given: the kinds, whether to learn a grammar anew and how, and how many processes."""
+
+    kinds: tuple[str, ...] = KINDS
+    learn: bool = False
+    num_folds: int = NUM_FOLDS
+    max_length: int = FoldingConfig().max_length
+    workers: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Mining:
+    """What a run of mining did: the grammar in use (None: no graph asked for one), and graphs searched."""
+
+    stored: StoredGrammar | None
+    has_learned: bool
+    num_graphs: int
+
+
 @flow(name="mine", task_runner=cast("TaskRunner[Any]", ThreadPoolTaskRunner()), persist_result=False)
 def mine(
     corpus: str = "data/corpus",
@@ -75,36 +95,42 @@ def mine(
     all graphs. `workers` is the number of processes (default: one per CPU). Raises UsageError before any write.
     """
     started = time.monotonic()
-    chosen = check_kinds(kinds)
+    config = MiningConfig(check_kinds(kinds), learn, num_folds, max_length, workers or os.cpu_count() or 1)
     reporter = REPORTER.get()
     with Corpus.open(corpus, write=True) as opened:
-        candidates = find_candidates(opened)
-        before = latest_grammar(opened)
-        stored, num_now = before, 0
-        with start_workers(workers or os.cpu_count() or 1) as pool:
-            session = MiningSession(opened, pool, new_run_id())
-            if CLASSICAL in chosen and candidates:
-                if before is None or learn:
-                    reporter.stage("learning the grammar")
-                    stored = learn_grammar(opened, candidates, FoldingConfig(num_folds, max_length), session.run_id)
-                num_now = mine_missing(session, cast(StoredGrammar, stored), candidates, reporter)
-            if SINGLE_OP in chosen:
-                reporter.stage("listing single ops")
-                opened.commit(list_single_ops(session), session.run_id)
+        mining = mine_corpus(opened, config, reporter)
         reporter.stage("writing the catalogue")
         if opened.is_fragmented():
             opened.compact()
         opened.write_catalogue()
-        rows = run_query(opened, "mining_summary")
         return MiningSummary(
             str(opened.root),
-            stored.grammar_id if stored else None,
-            stored is not before,
-            len(stored.grammar.patterns) if stored else 0,
-            num_now,
-            tuple(rows),
+            mining.stored.grammar_id if mining.stored else None,
+            mining.has_learned,
+            len(mining.stored.grammar.patterns) if mining.stored else 0,
+            mining.num_graphs,
+            tuple(run_query(opened, "mining_summary")),
             time.monotonic() - started,
         )
+
+
+def mine_corpus(corpus: Corpus, config: MiningConfig, reporter: Reporter) -> Mining:
+    """Search what was not searched yet and commit it; runs within a flow."""
+    candidates = find_candidates(corpus)
+    before = latest_grammar(corpus)
+    stored, num_graphs = before, 0
+    with start_workers(config.workers) as pool:
+        session = MiningSession(corpus, pool, new_run_id())
+        if CLASSICAL in config.kinds and candidates:
+            if stored is None or config.learn:
+                reporter.stage("learning the grammar")
+                folding = FoldingConfig(config.num_folds, config.max_length)
+                stored = learn_grammar(corpus, candidates, folding, session.run_id)
+            num_graphs = mine_missing(session, stored, candidates, config.workers, reporter)
+        if SINGLE_OP in config.kinds:
+            reporter.stage("listing single ops")
+            corpus.commit(list_single_ops(session), session.run_id)
+    return Mining(stored, stored is not before, num_graphs)
 
 
 def check_kinds(kinds: str) -> tuple[str, ...]:
@@ -119,14 +145,17 @@ def check_kinds(kinds: str) -> tuple[str, ...]:
 
 
 def mine_missing(
-    session: MiningSession, stored: StoredGrammar, candidates: Sequence[Candidate], reporter: Reporter
+    session: MiningSession,
+    stored: StoredGrammar,
+    candidates: Sequence[Candidate],
+    num_workers: int,
+    reporter: Reporter,
 ) -> int:
     """Search the graphs that lack it, shards committed in order; return how many."""
     missing = without_mined(session.corpus, candidates, CLASSICAL, stored.grammar_id)
     reporter.begin(len(missing), "mining", "mined", "graphs")
     pending: deque[PrefectFuture[MiningReport]] = deque()
     shards = shards_by_ops(missing, _OPS_PER_SHARD)
-    most = (os.cpu_count() or 1) + 2
 
     def commit_next() -> None:
         report = pending.popleft().result()
@@ -136,7 +165,7 @@ def mine_missing(
 
     for number, shard in enumerate(shards):
         pending.append(mine_classical.submit(session, number, stored, shard))
-        if len(pending) > most:
+        if len(pending) > num_workers + 1:
             commit_next()
     while pending:
         commit_next()
