@@ -18,15 +18,14 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
+from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS, MiningConfig, check_kinds
 from flows.progress import REPORTER, Reporter
 from mining.folding import FoldingConfig
+from mining.subgraph import CLASSICAL, SINGLE_OP
 from storage.corpus import Corpus
-from storage.errors import UsageError
 from storage.grammars import StoredGrammar, latest_grammar
 from storage.query import run_query
 from tasks.mine import (
-    CLASSICAL,
-    SINGLE_OP,
     Candidate,
     MiningReport,
     MiningSession,
@@ -38,10 +37,6 @@ from tasks.mine import (
     start_workers,
     without_mined,
 )
-
-KINDS = (CLASSICAL, SINGLE_OP)
-NUM_FOLDS = 256
-"""Folds of a grammar by default: the paper's 16 reach a third of the ops of timm and transformers, 256 two thirds."""
 
 _OPS_PER_SHARD = 20_000  # what a kill loses at most, per worker: some ten seconds
 
@@ -61,17 +56,6 @@ class MiningSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class MiningConfig:
-    """What a run of mining was given: the kinds, whether to learn a grammar anew and how, and how many processes."""
-
-    kinds: tuple[str, ...] = KINDS
-    learn: bool = False
-    num_folds: int = NUM_FOLDS
-    max_length: int = FoldingConfig().max_length
-    workers: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class Mining:
     """What a run of mining did: the grammar in use (None: no graph asked for one), and graphs searched."""
 
@@ -86,7 +70,7 @@ def mine(
     kinds: str = ",".join(KINDS),
     learn: bool = False,
     num_folds: int = NUM_FOLDS,
-    max_length: int = FoldingConfig().max_length,
+    max_length: int = MAX_LENGTH,
     workers: int | None = None,
 ) -> MiningSummary:
     """Mine the subgraphs of the stored graphs that were not searched yet, and return what stands then.
@@ -131,17 +115,6 @@ def mine_corpus(corpus: Corpus, config: MiningConfig, reporter: Reporter) -> Min
             reporter.stage("listing single ops")
             corpus.commit(list_single_ops(session), session.run_id)
     return Mining(stored, stored is not before, num_graphs)
-
-
-def check_kinds(kinds: str) -> tuple[str, ...]:
-    """Return the kinds named in a comma-separated list; raises UsageError for others."""
-    names = tuple(dict.fromkeys(name.strip() for name in kinds.split(",") if name.strip()))
-    for name in names:
-        if name not in KINDS:
-            raise UsageError(f"unknown kind {name!r}", f"choose among {', '.join(KINDS)}")
-    if not names:
-        raise UsageError(f"--kinds {kinds!r} names nothing", f"choose among {', '.join(KINDS)}")
-    return names
 
 
 def mine_missing(

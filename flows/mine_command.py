@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS
 from flows.printing import print_table
 from flows.progress import REPORTER, Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 
 def mine(
     corpus: CorpusOption = DEFAULT_CORPUS,
-    kinds: Annotated[str, typer.Option(help="classical, single_op; several comma-separated.")] = "classical,single_op",
+    kinds: Annotated[str, typer.Option(help="classical, single_op; several comma-separated.")] = ",".join(KINDS),
     learn: Annotated[
         bool, typer.Option("--learn", help="Learn a new grammar from all graphs; else the last one reads them.")
     ] = False,
-    folds: Annotated[int, typer.Option(help="Folds of a grammar that is learned.", min=1, max=100_000)] = 256,
-    max_length: Annotated[int, typer.Option(help="Longest pattern of one fold, in symbols.", min=2, max=64)] = 64,
+    folds: Annotated[int, typer.Option(help="Folds of a grammar that is learned.", min=1, max=100_000)] = NUM_FOLDS,
+    max_length: Annotated[
+        int, typer.Option(help="Longest pattern of one fold, in symbols.", min=2, max=MAX_LENGTH)
+    ] = MAX_LENGTH,
     workers: Annotated[int | None, typer.Option(help="Processes; default one per CPU.", min=1)] = None,
 ) -> None:
     """Find the recurring parts of the stored graphs; run it again to search those that came since.
@@ -50,7 +53,7 @@ def mine(
 
 def _check(corpus: Path, kinds: str) -> None:
     """Refuse what cannot work before anything is written or started."""
-    from flows.mine import check_kinds
+    from flows.mining_plan import check_kinds
     from storage.corpus import Corpus
 
     check_kinds(kinds)

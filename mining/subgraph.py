@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
 from extract.canonical_spelling import canonical_graph
 from extract.cut import CutError, Cutter
@@ -12,7 +12,8 @@ from extract.graph import Graph
 from extract.hashing import hash_graph
 from extract.text import render
 
-Kind = Literal["classical", "fusible", "single_op"]
+CLASSICAL: Final = "classical"
+SINGLE_OP: Final = "single_op"
 
 
 @dataclass(frozen=True, slots=True)
