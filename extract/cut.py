@@ -32,66 +32,96 @@ class Piece:
     results: tuple[Ref, ...]
 
 
-def cut(graph: Graph, start: int, end: int, *, allow_mutation: bool = False) -> Piece:
-    """Return ops [start, end) of `graph` as a piece.
+class Cutter:
+    """Cuts ranges out of one graph; what cuts share is found once, so each costs as much as its range."""
 
-    Raises `CutError`: the range is empty, leaves nothing behind, or writes into a tensor made outside it. With
-    `allow_mutation` such a range is cut all the same: run in order on the same tensors, pieces stay exact.
-    """
-    if not 0 <= start < end <= len(graph.nodes):
-        raise CutError("empty_range", f"[{start}, {end}) of {len(graph.nodes)} ops")
-    if not allow_mutation:
-        _refuse_mutation(graph, start, end)
-    results = live_results(graph, start, end)
-    if not results:
-        raise CutError("no_output", f"nothing made in [{start}, {end}) is used later or returned")
-    operands = _outside_operands(graph, start, end)
-    renamed: dict[Ref, Ref] = {ref: TensorRef(position) for position, ref in enumerate(operands)}
-    nodes = tuple(_rename_node(node, renamed, start) for node in graph.nodes[start:end])
-    tensors = _tensor_records(graph, operands)
-    outputs = tuple(_rename_ref(ref, renamed, start) for ref in results)
-    return Piece(Graph(nodes, tensors, outputs), operands, results)
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._last_use: dict[OpRef, int] = {}
+        for index, node in enumerate(graph.nodes):
+            self._last_use.update((ref, index) for ref in node.refs() if isinstance(ref, OpRef))
+        self._last_use.update((ref, len(graph.nodes)) for ref in graph.outputs if isinstance(ref, OpRef))
+        self._used: list[list[OpRef]] = [[] for _ in graph.nodes]
+        for ref in self._last_use:
+            self._used[ref.index].append(ref)
+        self._written = [written_operands(node) for node in graph.nodes]
+
+    def cut(self, start: int, end: int, *, allow_mutation: bool = False) -> Piece:
+        """Return ops [start, end) as a piece.
+
+        Raises `CutError`: the range is empty, leaves nothing behind, or writes into a tensor made outside it. With
+        `allow_mutation` the last two are cut all the same: run in order on the same tensors, pieces stay exact.
+        """
+        graph = self._graph
+        if not 0 <= start < end <= len(graph.nodes):
+            raise CutError("empty_range", f"[{start}, {end}) of {len(graph.nodes)} ops")
+        if not allow_mutation:
+            self._refuse_mutation(start, end)
+        results = self.live_results(start, end)
+        if not results and not allow_mutation:
+            raise CutError("no_output", f"nothing made in [{start}, {end}) is used later or returned")
+        operands = _outside_operands(graph, start, end)
+        renamed: dict[Ref, Ref] = {ref: TensorRef(position) for position, ref in enumerate(operands)}
+        nodes = tuple(_rename_node(node, renamed, start) for node in graph.nodes[start:end])
+        tensors = _tensor_records(graph, operands)
+        outputs = tuple(_rename_ref(ref, renamed, start) for ref in results)
+        return Piece(Graph(nodes, tensors, outputs), operands, results)
+
+    def live_results(self, start: int, end: int) -> tuple[OpRef, ...]:
+        """Return the values made in [start, end) that are used at or after `end` or returned, by definition order."""
+        made = (ref for index in range(start, end) for ref in self._used[index])
+        return tuple(sorted((ref for ref in made if self._last_use[ref] >= end), key=_definition_order))
+
+    def is_connected(self, start: int, end: int) -> bool:
+        """Tell whether the ops of [start, end) hang together by what they pass to each other, directions ignored."""
+        leaders = list(range(end - start))
+
+        def leader(op: int) -> int:
+            while leaders[op] != op:
+                leaders[op] = leaders[leaders[op]]
+                op = leaders[op]
+            return op
+
+        for index in range(start, end):
+            for ref in self._graph.nodes[index].refs():
+                if isinstance(ref, OpRef) and ref.index >= start:
+                    leaders[leader(index - start)] = leader(ref.index - start)
+        return len({leader(op) for op in range(end - start)}) == 1
+
+    def _refuse_mutation(self, start: int, end: int) -> None:
+        if not any(self._written[start:end]):
+            return
+        roots = self._storage_roots(start, end)
+        for index in range(start, end):
+            for ref in self._written[index]:
+                if _root(ref, roots, start) is None:
+                    detail = f"op {index} ({self._graph.nodes[index].op}) writes into a tensor made outside it"
+                    raise CutError("mutates_boundary", f"[{start}, {end}): {detail}")
+
+    def _storage_roots(self, start: int, end: int) -> dict[int, Ref | None]:
+        """Map each op of the range to the value whose memory its result may share; None: memory of its own."""
+        roots: dict[int, Ref | None] = {}
+        for index in range(start, end):
+            node = self._graph.nodes[index]
+            shares = node.op in VIEW_OPS or bool(self._written[index])
+            roots[index] = next(node.refs(), None) if shares else None
+        return roots
+
+
+def cut(graph: Graph, start: int, end: int) -> Piece:
+    """Return ops [start, end) of `graph` as a piece; raises `CutError` as `Cutter.cut` does."""
+    return Cutter(graph).cut(start, end)
 
 
 def cut_into(graph: Graph, boundaries: tuple[int, ...]) -> tuple[Piece, ...]:
     """Cut the whole graph at `boundaries` (ascending op indices); writes across a boundary are allowed."""
+    cutter = Cutter(graph)
     edges = (0, *boundaries, len(graph.nodes))
-    pieces: list[Piece] = []
-    for start, end in pairwise(edges):
-        pieces.append(_cut_or_effect(graph, start, end))
-    return tuple(pieces)
-
-
-def live_results(graph: Graph, start: int, end: int) -> tuple[Ref, ...]:
-    """Return the values made in [start, end) that are used at or after `end` or returned, by definition order."""
-    later = [ref for node in graph.nodes[end:] for ref in node.refs()]
-    used = {ref for ref in (*later, *graph.outputs) if isinstance(ref, OpRef) and start <= ref.index < end}
-    return tuple(sorted(used, key=_definition_order))
+    return tuple(cutter.cut(start, end, allow_mutation=True) for start, end in pairwise(edges))
 
 
 def _definition_order(ref: OpRef) -> tuple[int, tuple[int, ...]]:
     return ref.index, ref.path
-
-
-def _cut_or_effect(graph: Graph, start: int, end: int) -> Piece:
-    try:
-        return cut(graph, start, end, allow_mutation=True)
-    except CutError as error:
-        if error.reason != "no_output":
-            raise
-    operands = _outside_operands(graph, start, end)
-    renamed: dict[Ref, Ref] = {ref: TensorRef(position) for position, ref in enumerate(operands)}
-    nodes = tuple(_rename_node(node, renamed, start) for node in graph.nodes[start:end])
-    return Piece(Graph(nodes, _tensor_records(graph, operands), ()), operands, ())
-
-
-def _refuse_mutation(graph: Graph, start: int, end: int) -> None:
-    roots = _storage_roots(graph, start, end)
-    for index in range(start, end):
-        for ref in written_operands(graph.nodes[index]):
-            if _root(ref, roots, start) is None:
-                detail = f"op {index} ({graph.nodes[index].op}) writes into a tensor made outside [{start}, {end})"
-                raise CutError("mutates_boundary", detail)
 
 
 # Ops whose result may share memory with their first tensor operand.
@@ -102,17 +132,6 @@ VIEW_OPS = frozenset(
     "hsplit dsplit view_as_real view_as_complex alias ravel adjoint atleast_1d atleast_2d atleast_3d dropout "
     "type_as pixel_unshuffle positive int long bool cpu cuda alpha_dropout dropout2d conj resolve_conj".split()
 )
-
-
-def _storage_roots(graph: Graph, start: int, end: int) -> dict[int, Ref | None]:
-    """Map each op of the range to the value whose memory its result may share; None: memory of its own."""
-    roots: dict[int, Ref | None] = {}
-    for index in range(start, end):
-        node = graph.nodes[index]
-        first = next(node.refs(), None)
-        shares = node.op in VIEW_OPS or bool(written_operands(node))
-        roots[index] = first if shares else None
-    return roots
 
 
 def _root(ref: Ref, roots: dict[int, Ref | None], start: int) -> OpRef | None:

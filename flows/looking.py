@@ -1,4 +1,4 @@
-"""Commands that show what a corpus holds: `show` one graph, `stats` over all of them."""
+"""Commands that show what a corpus holds: `show` one graph, subgraph or pattern, `stats` over all of them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,27 @@ _MATCHES_NAMED = 8
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="Prefix of any of a graph's hashes, or a model id.", metavar="HASH")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Prefix of any hash of a graph or of a subgraph's, a model id, or '#n' for a pattern.", metavar="HASH"
+        ),
+    ],
     corpus: CorpusOption = DEFAULT_CORPUS,
 ) -> None:
-    """Print one graph: its text with shapes beside each line, its sources, its verdicts."""
+    """Print one graph (its text with shapes beside each line, sources, verdicts), subgraph or pattern."""
+    from flows.mined import show_pattern, show_subgraph
     from storage.corpus import Corpus
     from storage.query import run_query
 
     opened = Corpus.open(corpus)
-    key: dict[str, object] = {"signature_sha256": _find_signature(opened, name)}
+    if name.startswith("#"):
+        show_pattern(opened, name)
+        return
+    wanted = name.strip().lower()
+    if _is_hex(wanted) and not run_query(opened, "show_by_hash", {"prefix": wanted}) and show_subgraph(opened, wanted):
+        return
+    key: dict[str, object] = {"signature_sha256": find_signature(opened, name)}
     (graph,) = run_query(opened, "show_text", key)
     for column in ("signature_sha256", "graph_sha256", "structure_sha256"):
         typer.echo(f"{column:16}  {graph[column]}")
@@ -58,8 +70,8 @@ def stats(
 
     opened = Corpus.open(corpus)
     parts = {
-        name: run_query(opened, f"stats_{name}", {"limit": ops} if name == "ops" else None)
-        for name in ("totals", "domains", "redundancy", "node_bins", "ops", "verdicts")
+        name: run_query(opened, f"stats_{name}", {"limit": ops} if name in ("ops", "motifs") else None)
+        for name in ("totals", "domains", "redundancy", "node_bins", "ops", "verdicts", "subgraphs", "motifs")
     }
     if plot is not None:
         from flows.plotting import plot_stats
@@ -76,9 +88,12 @@ def stats(
         "node_bins": "ops per distinct graph, in log2 bins",
         "ops": f"{ops} commonest ops over distinct graphs",
         "verdicts": "verdicts per signature",
+        "subgraphs": "subgraphs per kind",
+        "motifs": "families by the ops that their motifs cover",
     }
     for name, title in titles.items():
-        _print_rows(title, parts[name])
+        if parts[name] or name not in ("subgraphs", "motifs"):
+            _print_rows(title, parts[name])
     if plot is not None:
         typer.echo(f"drawn in {plot}")
 
@@ -97,7 +112,7 @@ def annotated_text(model_py: str, outputs: list[list[dict[str, Any]]]) -> list[s
     return lines
 
 
-def _find_signature(corpus: Corpus, name: str) -> str:
+def find_signature(corpus: Corpus, name: str) -> str:
     """Resolve a prefix of any hash or a model id to one signature; raises UsageError for none and for several."""
     from storage.errors import UsageError
     from storage.query import run_query

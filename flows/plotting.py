@@ -16,13 +16,9 @@ _SUFFIXES = frozenset({".png", ".svg", ".pdf"})
 
 def plot_stats(parts: dict[str, Rows], path: Path) -> None:
     """Draw the parts of `passnet stats` into `path`; raises UsageError when that cannot be a picture's path."""
-    from storage.errors import UsageError
     from storage.filesystem import explained
 
-    if path.suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"{path} does not end like a picture", f"use one of {', '.join(sorted(_SUFFIXES))}")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path.parent} is not a folder", "create it, or draw elsewhere")
+    check_picture(path)
     import matplotlib
 
     matplotlib.use("Agg")
@@ -40,6 +36,16 @@ def plot_stats(parts: dict[str, Rows], path: Path) -> None:
         with explained(path):
             figure.savefig(path, dpi=150, facecolor="white")
         plt.close(figure)
+
+
+def check_picture(path: Path) -> None:
+    """Refuse a path that cannot be a picture's; raises UsageError."""
+    from storage.errors import UsageError
+
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{path} does not end like a picture", f"use one of {', '.join(sorted(_SUFFIXES))}")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path.parent} is not a folder", "create it, or draw elsewhere")
 
 
 def _headline(totals: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from storage.schemas import SCHEMAS
 
-VIEWS: Final = ("current_failures", "current_constraints", "coverage")
+VIEWS: Final = ("current_failures", "current_constraints", "coverage", "subgraph_support")
 _FOLDER: Final = Path(__file__).with_name("sql")
 
 

@@ -33,6 +33,7 @@ NOUN_MODULES = (
     "extract.text",
     "extract.literals",
     "extract.cut",
+    "mining.grammar",
 )
 
 

@@ -26,4 +26,30 @@ LEFT JOIN (
     SELECT signature_sha256, count(*) AS num_rows, max("index") AS last_index FROM nodes GROUP BY signature_sha256
 ) USING (signature_sha256)
 WHERE coalesce(num_rows, 0) <> num_ops OR coalesce(last_index, -1) <> num_ops - 1
+UNION ALL
+SELECT 'occurrences', subgraph_sha256, 'its subgraph (' || kind || ') is missing'
+FROM (SELECT DISTINCT subgraph_sha256, kind FROM occurrences) ANTI JOIN subgraphs USING (subgraph_sha256, kind)
+UNION ALL
+SELECT 'occurrences', signature_sha256, 'its graph is missing'
+FROM (SELECT DISTINCT signature_sha256 FROM occurrences) ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'subgraphs', subgraph_sha256, 'its text is missing'
+FROM (SELECT subgraph_sha256 FROM subgraphs WHERE kind <> 'single_op') ANTI JOIN subgraph_texts USING (subgraph_sha256)
+UNION ALL
+SELECT 'subgraphs', subgraph_sha256, 'occurs nowhere'
+FROM subgraphs ANTI JOIN (
+    SELECT subgraph_sha256, kind FROM occurrences
+    UNION ALL
+    SELECT single_op_sha256, 'single_op' FROM nodes
+) USING (subgraph_sha256, kind)
+UNION ALL
+SELECT 'patterns', grammar_id, 'its grammar is missing'
+FROM (SELECT DISTINCT grammar_id FROM patterns) ANTI JOIN grammars USING (grammar_id)
+UNION ALL
+SELECT 'mined_graphs', signature_sha256, 'says ' || num_occurrences || ' occurrences, there are ' || coalesce(num_rows, 0)
+FROM mined_graphs
+LEFT JOIN (
+    SELECT signature_sha256, kind, grammar_id, count(*) AS num_rows FROM occurrences GROUP BY ALL
+) USING (signature_sha256, kind, grammar_id)
+WHERE num_occurrences <> coalesce(num_rows, 0)
 ORDER BY ALL;

@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from extract.cut import CutError, cut, cut_into, live_results
+from extract.cut import CutError, Cutter, cut, cut_into
 from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import graph_sha256
 from extract.pieces import run_pieces
@@ -67,7 +67,7 @@ def test_inputs_are_by_first_use_and_outputs_by_definition() -> None:
     graph, _ = block_graph()
     piece = cut(graph, 0, 2)
     assert piece.operands[0] == X
-    assert piece.results == live_results(graph, 0, 2)
+    assert piece.results == Cutter(graph).live_results(0, 2)
     assert piece.graph.tensors[0].kind == "input"
     assert {tensor.original_name for tensor in piece.graph.tensors if tensor.kind == "parameter"} >= {"conv.weight"}
 

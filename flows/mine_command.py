@@ -1,0 +1,94 @@
+"""`passnet mine`: run the flow on this machine, a Prefect server brought along; show what subgraphs stand."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS
+from flows.printing import print_table
+from flows.progress import REPORTER, Reporter, reporter_for
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+from flows.refresh_command import ending_in_order, stop_on_signals
+
+if TYPE_CHECKING:
+    from flows.mine import MiningSummary
+
+
+def mine(
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    kinds: Annotated[str, typer.Option(help="classical, single_op; several comma-separated.")] = ",".join(KINDS),
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Learn a new grammar from all graphs; else the last one reads them.")
+    ] = False,
+    folds: Annotated[int, typer.Option(help="Folds of a grammar that is learned.", min=1, max=100_000)] = NUM_FOLDS,
+    max_length: Annotated[
+        int, typer.Option(help="Longest pattern of one fold, in symbols.", min=2, max=MAX_LENGTH)
+    ] = MAX_LENGTH,
+    workers: Annotated[int | None, typer.Option(help="Processes; default one per CPU.", min=1)] = None,
+) -> None:
+    """Find the recurring parts of the stored graphs; run it again to search those that came since.
+
+    Classical subgraphs come from Recursive Folding, single ops are told apart by op, literals and operands.
+    """
+    reporter = reporter_for(Console(stderr=True))
+    stop_on_signals()
+    with ending_in_order(reporter):
+        _check(corpus, kinds)
+        summary = _run(
+            reporter,
+            corpus=str(corpus),
+            kinds=kinds,
+            learn=learn,
+            num_folds=folds,
+            max_length=max_length,
+            workers=workers,
+        )
+    _show(summary)
+
+
+def _check(corpus: Path, kinds: str) -> None:
+    """Refuse what cannot work before anything is written or started."""
+    from flows.mining_plan import check_kinds
+    from storage.corpus import Corpus
+
+    check_kinds(kinds)
+    Corpus.open(corpus, write=True).close()
+
+
+def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> MiningSummary:
+    from flows.server import prefect_server
+
+    reporter.stage("starting Prefect")
+    logging.disable(logging.WARNING)
+    with prefect_server(Path(corpus).absolute() / ".prefect"):
+        from flows.mine import mine as mine_flow
+
+        token = REPORTER.set(reporter)
+        try:
+            return mine_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        finally:
+            REPORTER.reset(token)
+
+
+def _show(summary: MiningSummary) -> None:
+    if summary.kinds:
+        columns = list(summary.kinds[0])
+        rows = [[_shown(name, row[name]) for name in columns] for row in summary.kinds]
+        print_table(columns, rows, f"subgraphs in {summary.corpus}")
+    if summary.grammar_id is not None:
+        how = "learned now" if summary.has_learned else "learned before"
+        typer.echo(f"grammar {summary.grammar_id[:12]} ({how}): {summary.num_patterns:,} patterns")
+    typer.echo(f"{summary.num_graphs_now:,} graphs searched now in {summary.seconds:.1f} s")
+    typer.echo(
+        f"next: passnet sql --corpus {summary.corpus} "
+        '"SELECT * FROM subgraph_support ORDER BY support DESC, subgraph_sha256 LIMIT 10"'
+    )
+
+
+def _shown(name: str, value: object) -> object:
+    return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value

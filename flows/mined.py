@@ -1,0 +1,93 @@
+"""What mining found, for people: one subgraph or pattern in full, and a graph's folds as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.printing import print_table
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+
+if TYPE_CHECKING:
+    from storage.corpus import Corpus
+
+_PLACES_SHOWN = 10
+
+plot = typer.Typer(help="Draw what a corpus holds.", no_args_is_help=True)
+
+
+@plot.command(epilog="Example: passnet plot motifs timm/resnet18 --out motifs.svg")
+def motifs(
+    graph: Annotated[str, typer.Argument(help="Prefix of any of a graph's hashes, or a model id.", metavar="GRAPH")],
+    out: Annotated[Path, typer.Option(help="The picture.", metavar="FILE.png|svg|pdf")] = Path("motifs.svg"),
+    corpus: CorpusOption = DEFAULT_CORPUS,
+) -> None:
+    """Draw a graph's ops and the patterns that fold them, level by level."""
+    from flows.looking import find_signature
+    from flows.motifs import plot_motifs
+    from mining.folding import parse
+    from storage.corpus import Corpus
+    from storage.errors import UsageError
+    from storage.grammars import latest_grammar
+    from storage.query import run_query
+
+    opened = Corpus.open(corpus)
+    signature = find_signature(opened, graph)
+    stored = latest_grammar(opened)
+    if stored is None:
+        raise UsageError(f"{opened.root} holds no grammar", f"learn one: passnet mine --corpus {opened.root}")
+    (row,) = run_query(opened, "show_text", {"signature_sha256": signature})
+    (parsed,) = parse(stored.grammar, [row["op_sequence"]])
+    plot_motifs(graph, row["op_sequence"], stored.grammar, parsed, out)
+    typer.echo(f"drawn in {out}")
+
+
+def show_subgraph(corpus: Corpus, prefix: str) -> bool:
+    """Print the subgraphs (one or more kinds of one hash) that a prefix means; False where it means none.
+
+    Raises UsageError where it means several hashes.
+    """
+    from storage.errors import UsageError
+    from storage.query import run_query
+
+    rows = run_query(corpus, "show_subgraphs", {"prefix": prefix})
+    hashes = {row["subgraph_sha256"] for row in rows}
+    if not rows:
+        return False
+    if len(hashes) > 1:
+        named = ", ".join(f"{name[:16]}" for name in sorted(hashes)[:_PLACES_SHOWN])
+        raise UsageError(f"{prefix!r} means {len(hashes)} subgraphs: {named}", "give one of these hashes")
+    text = rows[0].pop("model_py")
+    for row in rows:
+        row.pop("model_py", None)
+    print_table(("what", *(row["kind"] for row in rows)), _turned(rows), "subgraph")
+    key: dict[str, object] = {"subgraph_sha256": rows[0]["subgraph_sha256"], "limit": _PLACES_SHOWN}
+    places = run_query(corpus, "show_occurrences", key)
+    if places:
+        print_table(list(places[0]), [list(place.values()) for place in places], "occurs in (the first)")
+    typer.echo(text or "")
+    return True
+
+
+def show_pattern(corpus: Corpus, name: str) -> None:
+    """Print one pattern of the grammar in use, `#n`; raises UsageError where there is none."""
+    from storage.errors import UsageError
+    from storage.query import run_query
+
+    if not name[1:].isdecimal():
+        raise UsageError(f"{name!r} is no pattern", "write # and its number, such as '#12'")
+    rows = run_query(corpus, "show_pattern", {"symbol": int(name[1:])})
+    if not rows:
+        raise UsageError(f"the grammar of {corpus.root} has no pattern {name}", "see `passnet sql 'FROM patterns'`")
+    print_table(("what", name), _turned(rows), "pattern")
+
+
+def _turned(rows: list[dict[str, Any]]) -> list[list[Any]]:
+    """Return rows as columns, lists as text."""
+    return [[name, *(_shown(row[name]) for row in rows)] for name in rows[0] if name != "kind"]
+
+
+def _shown(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, list) else value

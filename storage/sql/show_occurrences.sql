@@ -1,0 +1,12 @@
+-- The first places of the subgraph $subgraph_sha256, at most $limit, with a model of each.
+SELECT
+    (SELECT min(model_id) FROM graph_sources WHERE graph_sources.signature_sha256 = places.signature_sha256) AS model_id,
+    start,
+    "end"
+FROM (
+    SELECT DISTINCT signature_sha256, start, "end" FROM occurrences WHERE subgraph_sha256 = $subgraph_sha256
+    UNION ALL
+    SELECT signature_sha256, "index", "index" + 1 FROM nodes WHERE single_op_sha256 = $subgraph_sha256
+) AS places
+ORDER BY model_id, start
+LIMIT $limit;
