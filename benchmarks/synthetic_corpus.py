@@ -148,11 +148,9 @@ def _new_graphs(
 def _variants_of(base: Base, seen: set[str], rng: random.Random) -> Iterator[dict[str, pa.Table]]:
     template = Template(base.graph, base.row)
     for variant in variants(rng):
-        for varied in template.vary(variant):
-            if varied.signature_sha256 not in seen:
-                seen.add(varied.signature_sha256)
-                name = f"{base.model['model_id']}@w{variant.width}+{variant.length_step}-{variant.eps_factor}"
-                yield _rows_of(base, varied, f"{name}-{varied.dtype}", rng)
+        for varied in template.vary(variant, seen):
+            name = f"{base.model['model_id']}@w{variant.width}+{variant.length_step}-{variant.eps_factor}"
+            yield _rows_of(base, varied, f"{name}-{varied.dtype}", rng)
 
 
 def _rows_of(base: Base, varied: VariedGraph, model_id: str, rng: random.Random) -> dict[str, pa.Table]:

@@ -74,8 +74,8 @@ class Template:
             }.items()
         }
 
-    def vary(self, variant: Variant) -> Iterator[VariedGraph]:
-        """Yield the variant at each dtype of `DTYPES`."""
+    def vary(self, variant: Variant, seen: set[str]) -> Iterator[VariedGraph]:
+        """Yield the variant at each dtype of `DTYPES`, but for signatures in `seen`, to which it adds the new ones."""
         sizes = Sizes(self.graph, variant)
         nodes, literals = list(self.graph.nodes), list(self._literals)
         for index in self._sized:
@@ -88,6 +88,9 @@ class Template:
         for dtype in DTYPES:
             tensors = [_vary_tensor(tensor, sizes, dtype) for tensor in self.graph.tensors]
             signature = signature_from(hashes.graph_sha256, tensors, self._numbers)
+            if signature in seen:
+                continue
+            seen.add(signature)
             identity = {"signature_sha256": signature}
             yield VariedGraph(
                 dtype,

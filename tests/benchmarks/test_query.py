@@ -33,18 +33,18 @@ def test_counts_add_up_and_meet_the_mean() -> None:
 
 def test_a_synthetic_corpus_is_sound_and_says_the_same_twice(real: Corpus, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        synthesise([real.root], tmp_path / name, 60, 700)
+        synthesise([real.root], tmp_path / name, 24, 250)
     one, two = (Corpus.open(tmp_path / name) for name in ("one", "two"))
     assert fsck(one, deep=True) == []
     graphs = one.read("graphs").to_pylist()
-    assert len(graphs) == 60
+    assert len(graphs) == 24
     assert {graph["dtype"] for graph in graphs} == {"float32", "bfloat16", "float16"}
     assert len({graph["structure_sha256"] for graph in graphs}) < len({graph["graph_sha256"] for graph in graphs})
-    assert one.manifest().rows("models") > 60
+    assert one.manifest().rows("models") > 24
     for table in ("graphs", "nodes", "models", "graph_sources", "constraints", "failures"):
         assert one.read(table).equals(two.read(table)), table
     with pytest.raises(FileExistsError):
-        synthesise([real.root], tmp_path / "one", 60, 700)
+        synthesise([real.root], tmp_path / "one", 24, 250)
 
 
 @pytest.mark.parametrize("name", POLARS_QUERIES)
