@@ -22,9 +22,9 @@ def odd_models() -> Iterator[None]:
     """Let this process know the odd models."""
     import tests.poison.odd_models  # noqa: F401
 
-    timm_source._names.cache_clear()
+    timm_source.names.cache_clear()
     yield
-    timm_source._names.cache_clear()
+    timm_source.names.cache_clear()
 
 
 @pytest.fixture(scope="module")
