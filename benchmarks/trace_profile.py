@@ -52,13 +52,13 @@ def run_profile(models: Path, limit: int | None) -> dict[str, float]:
 def profile_model(name: str, stopwatch: Stopwatch) -> dict[str, pa.Table]:
     """Trace one model and charge its stages; return its rows."""
     trace = trace_model(name)
-    stopwatch.add("build", trace.build_seconds)
+    stopwatch.add("build", trace.build_seconds or 0.0)
     apart = Stopwatch()
     _forward_plainly(name, apart)
     with apart.stage("statistics"):
         for tensor in trace.graph.tensors:
             measure_tensor(_on_meta(tensor.shape, tensor.dtype), tensor.kind, tensor.original_name)
-    _charge_shares(stopwatch, "recording", trace.trace_seconds, apart)
+    _charge_shares(stopwatch, "recording", trace.trace_seconds or 0.0, apart)
     rows = Stopwatch()
     with rows.stage("rows"):
         tables = trace_tables(trace, datetime.now(UTC))

@@ -42,8 +42,8 @@ def trace_ours(name: str, stopwatch: Stopwatch) -> list[Trace]:
     from extract.model_tracing import TraceConfig, trace_model
 
     trace = trace_model(name, TraceConfig())
-    stopwatch.add("build", trace.build_seconds)
-    stopwatch.add("trace", trace.trace_seconds)
+    stopwatch.add("build", trace.build_seconds or 0.0)
+    stopwatch.add("trace", trace.trace_seconds or 0.0)
     return [trace]
 
 
