@@ -37,6 +37,9 @@ _TORCH_NAMESPACES = ("aten", "prim", "prims")
 # Ops that write into an operand without the trailing underscore that says so.
 _WRITES_FIRST = frozenset({"setitem"})
 
+# What Dynamo writes to read a size, which is a number.
+_SIZE_READS = frozenset(("sym_size", "sym_stride", "sym_numel", "sym_storage_offset"))
+
 _RANDOM_OPS = frozenset(
     "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson binomial "
     "gumbel_softmax rrelu fractional_max_pool2d fractional_max_pool3d".split()
@@ -163,6 +166,8 @@ def has_effect(node: Node) -> bool:
     """Tell whether a call matters even when nobody uses what it returns."""
     if bool(mutated_operands(node)) or is_random(node):
         return True
+    if node.op in _SIZE_READS:
+        return False
     return node.target.startswith("torch.ops.") and (not node.outputs or bool(written_operands(node)))
 
 

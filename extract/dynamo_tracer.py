@@ -78,17 +78,14 @@ def capture_parts(
     Forgets what Dynamo compiled before, and afterwards what it compiled now. Raises `SubjectError`: dynamo_failed,
     forward_failed, unsupported_argument, out_of_memory. Costs seconds: 5 to 50 times what `extract.tracer` does.
     """
-    keeper = _Keeper(module, args, dict(kwargs or {}), subject)
-    with _fresh_dynamo():
-        try:
-            with torch.no_grad():
-                returned = torch.compile(module, backend=keeper.backend, dynamic=False)(*args, **dict(kwargs or {}))
-        except MemoryError as error:
-            raise SubjectError(subject, Reason.OUT_OF_MEMORY, describe(error)) from error
-        except Exception as error:  # foreign code
-            is_dynamo = isinstance(error, TorchDynamoException | FailOnRecompileLimitHit)
-            reason = Reason.DYNAMO_FAILED if is_dynamo else Reason.FORWARD_FAILED
-            raise SubjectError(subject, reason, describe(error)) from error
+    try:
+        keeper, returned = _compile_and_run(module, args, dict(kwargs or {}), subject, _SETTINGS)
+    except SubjectError as error:
+        if error.reason != Reason.DYNAMO_FAILED:
+            raise
+        # Dynamo cannot reason about some of the values that it was told to capture: let their reads end a graph.
+        plain = {**_SETTINGS, "capture_scalar_outputs": False, "capture_dynamic_output_shape_ops": False}
+        keeper, returned = _compile_and_run(module, args, dict(kwargs or {}), subject, plain)
     if not keeper.runs:
         raise SubjectError(subject, Reason.DYNAMO_FAILED, "Dynamo made no graph: forward ran in plain Python")
     try:
@@ -97,6 +94,22 @@ def capture_parts(
         return [_part(run, read_calls(run.module, _metas(run), run.placeholders)) for run in keeper.runs]
     except (UnknownCallable, UnsupportedArgument, TypeError) as error:
         raise SubjectError(subject, Reason.UNSUPPORTED_ARGUMENT, describe(error)) from error
+
+
+def _compile_and_run(
+    module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], subject: str, settings: Mapping[str, Any]
+) -> tuple[_Keeper, Any]:
+    keeper = _Keeper(module, args, kwargs, subject)
+    with _fresh_dynamo(settings):
+        try:
+            with torch.no_grad():
+                return keeper, torch.compile(module, backend=keeper.backend, dynamic=False)(*args, **kwargs)
+        except MemoryError as error:
+            raise SubjectError(subject, Reason.OUT_OF_MEMORY, describe(error)) from error
+        except Exception as error:  # foreign code
+            is_dynamo = isinstance(error, TorchDynamoException | FailOnRecompileLimitHit)
+            reason = Reason.DYNAMO_FAILED if is_dynamo else Reason.FORWARD_FAILED
+            raise SubjectError(subject, reason, describe(error)) from error
 
 
 class _Keeper:
@@ -186,10 +199,10 @@ def _break_reason(module: fx.GraphModule) -> str | None:
 
 
 @contextlib.contextmanager
-def _fresh_dynamo() -> Iterator[None]:
+def _fresh_dynamo(settings: Mapping[str, Any]) -> Iterator[None]:
     torch._dynamo.reset()
     try:
-        with torch._dynamo.config.patch(**_SETTINGS), warnings.catch_warnings():
+        with torch._dynamo.config.patch(**settings), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
