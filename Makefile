@@ -11,8 +11,8 @@ help:  ## Show this list
 	@echo "make TARGET   (each makes .venv itself when it is missing; the first time takes minutes)"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-refresh: $(INSTALLED)  ## Trace the starter list of models into the corpus (CORPUS=data/corpus)
-	@$(BIN)/passnet refresh --source starter --corpus $(CORPUS)
+refresh: $(INSTALLED)  ## Trace the starter list of models into the corpus and mine it (CORPUS=data/corpus)
+	@$(BIN)/passnet refresh --source starter --mine --corpus $(CORPUS)
 	@echo "Corpus: $(CORPUS). To look at it: $(BIN)/passnet stats --corpus $(CORPUS); $(BIN)/passnet tables --corpus $(CORPUS)"
 
 test: $(INSTALLED)  ## Run the tests (not those marked slow, gpu or hub)

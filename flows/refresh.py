@@ -24,6 +24,7 @@ from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.hub_plan import RepoChoice, choose_repos
 from flows.hub_refresh import trace_hub
+from flows.mining_plan import MiningConfig
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import (
     ModelChoice,
@@ -110,6 +111,7 @@ def refresh(
     query: str | None = None,
     sort: str | None = None,
     call_seconds: float = CallLimits().call_seconds,
+    mine: bool = False,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
@@ -120,8 +122,9 @@ def refresh(
     `fake` gives comes with each trace, and when all is traced the graphs of these models are run on real tensors, the
     smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Source `hub` takes the repositories
     of the file `repo_list`, or the first `limit` of those whose names hold `query`, in the order of `sort`; no call to
-    the Hub takes longer than `call_seconds`. Raises UsageError before anything
-    is written, TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
+    the Hub takes longer than `call_seconds`. With `mine` the subgraphs of what the corpus then holds are mined, as
+    `flows.mine` does by default. Raises UsageError before anything is written, TooManyFailures at the end when more than
+    `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -166,6 +169,10 @@ def refresh(
             ) from error
         finally:
             pool.close()
+        if mine:
+            from flows.mine import mine_corpus  # what compiles loops is not for every refresh to load
+
+            mine_corpus(opened, MiningConfig(workers=config.workers), reporter)
         return finish(opened, models, outcomes, config, reporter, started, checked)
 
 

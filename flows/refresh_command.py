@@ -74,6 +74,9 @@ def refresh(
     call_seconds: Annotated[
         float, typer.Option(help="Source hub: wall time of one call, body included.", min=0.1)
     ] = 20.0,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="Then mine subgraphs, as `passnet mine` does by default.")
+    ] = False,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
@@ -110,6 +113,7 @@ def refresh(
             query=query,
             sort=sort,
             call_seconds=call_seconds,
+            mine=mine,
         )
     _show(summary)
 

@@ -46,6 +46,7 @@ class RefreshSummary:
     seconds: float
     num_checked_now: int = 0
     num_unchecked: int = 0
+    num_subgraphs: int = 0
 
     @property
     def failed_frac(self) -> float:
@@ -75,6 +76,7 @@ def summarise(
         num_sources=sources,
         num_distinct_graphs=graphs,
         num_nodes=nodes,
+        num_subgraphs=corpus.manifest().rows("subgraphs"),
         redundancy_frac=redundancy,
         num_verdicts_passed=passed,
         num_verdicts_failed=failing,
@@ -99,6 +101,7 @@ def summary_rows(summary: RefreshSummary) -> list[tuple[str, str]]:
         ("corpus: distinct graphs", f"{summary.num_distinct_graphs:,}"),
         ("corpus: redundancy", redundancy),
         ("corpus: nodes", f"{summary.num_nodes:,}"),
+        *([("corpus: subgraphs", f"{summary.num_subgraphs:,}")] if summary.num_subgraphs else []),
         ("corpus: verdicts passed", f"{summary.num_verdicts_passed:,}"),
         ("corpus: verdicts failed", f"{summary.num_verdicts_failed:,}"),
         ("corpus: verdicts not applicable", f"{summary.num_verdicts_not_applicable:,}"),
