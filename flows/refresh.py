@@ -123,8 +123,8 @@ def refresh(
     smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Source `hub` takes the repositories
     of the file `repo_list`, or the first `limit` of those whose names hold `query`, in the order of `sort`; no call to
     the Hub takes longer than `call_seconds`. With `mine` the subgraphs of what the corpus then holds are mined, as
-    `flows.mine` does by default. Raises UsageError before anything is written, TooManyFailures at the end when more than
-    `max_failed_frac` of the models stand failed.
+    `flows.mine` does by default. Raises UsageError before anything is written, TooManyFailures at the end when more
+    than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(

@@ -92,6 +92,17 @@ def test_bad_input_is_one_line(
     assert captured.out == "" and captured.err.count("\n") == 1 and said in captured.err
 
 
+def test_a_refresh_mines_what_it_traced(tmp_path: Path) -> None:
+    (tmp_path / "models.txt").write_text("test_vit\ntest_vit2\ntest_resnet\n")
+    corpus = tmp_path / "corpus"
+    done = passnet("refresh", "--models", str(tmp_path / "models.txt"), "--corpus", str(corpus), "--mine")
+    assert done.returncode == 0, done.stderr
+    assert "corpus: subgraphs" in done.stdout
+    assert run(["fsck", "--deep", "--corpus", str(corpus)]) == 0
+    with Corpus.open(corpus) as opened:
+        assert opened.read("occurrences").num_rows > 3
+
+
 def test_a_corpus_without_grammar_says_how_to_learn_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Corpus.create(tmp_path / "corpus") as corpus:
         add_graphs(corpus, some_graphs(2))
