@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("--source", default="transformers")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the page too")
     options = parser.parse_args()
-    with Corpus.open(options.corpus).connect(("models", "graph_sources", "failures")) as connection:
+    with Corpus.open(options.corpus).connect(["coverage"]) as connection:
         rows = connection.execute(_SHARES, {"source": options.source}).fetchall()
         listed = connection.execute(_LISTED, {"source": options.source}).fetchall()
     if not rows:

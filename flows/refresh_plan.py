@@ -133,7 +133,7 @@ def models_to_trace(
 
 def _refused_but_fitting(corpus: Corpus, max_params: int | None) -> set[str]:
     query = "SELECT subject, detail FROM current_failures WHERE step = 'trace' AND reason = ?"
-    with corpus.connect(("failures", "graph_sources")) as connection:
+    with corpus.connect(["current_failures"]) as connection:
         refused = connection.execute(query, [str(Reason.OVER_MAX_PARAMS)]).fetchall()
     return {subject for subject, detail in refused if max_params is None or _count(detail) <= max_params}
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from storage.filesystem import TEMPORARY_PREFIX, make_folder, publish, remove
 from storage.lease import RUNS_FOLDER
 from storage.manifest import Manifest, Shard
-from storage.queries import VIEWS, query_text, tables_of
+from storage.queries import VIEWS, mentioned_tables, query_text, tables_of
 from storage.schemas import SCHEMA_VERSION, SCHEMAS, TABLE_DESCRIPTIONS, describe
 
 FILE_NAME: Final = "corpus.duckdb"
@@ -37,9 +37,15 @@ _DUCKDB_TYPES: Final = {
 
 
 def connect(root: Path, manifest: Manifest, tables: Iterable[str] | None = None) -> duckdb.DuckDBPyConnection:
-    """Return an in-memory database with the views of `tables` (all by default), unable to write or read elsewhere."""
+    """Return an in-memory database with the views of `tables` (all by default), unable to write or read elsewhere.
+
+    A view over tables, such as `current_failures`, may be named too and brings those that it reads.
+    """
     connection = duckdb.connect(config={"python_enable_replacements": "false"})
-    chosen = list(SCHEMAS) if tables is None else [name for name in SCHEMAS if name in set(tables)]
+    chosen = list(SCHEMAS)
+    if tables is not None:
+        wanted = mentioned_tables(" ".join(tables))
+        chosen = [name for name in SCHEMAS if name in wanted]
     for table in chosen:
         connection.execute(_view(table, manifest.shards(table), str(root) + "/"))
     for view in VIEWS:

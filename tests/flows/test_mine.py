@@ -44,7 +44,11 @@ def test_a_killed_run_that_goes_on_gives_what_a_whole_one_gives(mined: Path) -> 
 
 def test_a_subgraph_a_single_op_and_a_pattern_are_shown(mined: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Corpus.open(mined) as corpus, corpus.connect() as connection:
-        query = "SELECT subgraph_sha256, num_occurrences FROM subgraph_support WHERE kind = ? ORDER BY 2 DESC LIMIT 1"
+        query = """
+            SELECT subgraph_sha256, num_occurrences
+            FROM subgraph_support ANTI JOIN graphs ON graph_sha256 = subgraph_sha256  -- of a whole graph show says more
+            WHERE kind = ? ORDER BY ALL DESC LIMIT 1
+        """
         (classical, places) = connection.execute(query, ["classical"]).fetchall()[0]
         (single_op, _) = connection.execute(query, ["single_op"]).fetchall()[0]
     assert run(["show", classical[:20], "--corpus", str(mined)]) == 0
