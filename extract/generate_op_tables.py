@@ -39,6 +39,7 @@ ALIASES = {
     "linalg_matmul": "matmul", "multiply_": "mul_", "divide_": "div_", "true_divide_": "div_", "subtract_": "sub_",
     "negative_": "neg_", "absolute_": "abs_", "greater_": "gt_", "less_": "lt_", "swapaxes_": "transpose_",
     "swapdims_": "transpose_", "conj_physical": "conj_physical", "t": "t",
+    "dsmm": "mm", "spmm": "mm", "hsmm": "hspmm", "saddmm": "sspaddmm",
 }  # fmt: skip
 
 OPERATOR_NAMES = {

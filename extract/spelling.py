@@ -159,11 +159,15 @@ def _spelling_of(func: Callable[..., Any]) -> tuple[str, bool]:
 @lru_cache(maxsize=1)
 def _spellings() -> dict[Any, tuple[str, bool]]:
     table: dict[Any, tuple[str, bool]] = {}
+    names = load_op_names()
     for prefix, namespace in reversed(NAMESPACES):
         for name in sorted(dir(namespace), reverse=True):
             spelling = f"{prefix}.{name}"
-            if is_public_operation(name) and spelling in load_op_names():
-                table[getattr(namespace, name)] = (spelling, False)
+            if is_public_operation(name) and spelling in names:
+                value = getattr(namespace, name)
+                known = table.get(value, ("", False))[0]  # torch.dsmm is torch.mm to a dictionary, and to torch
+                if names[spelling] == name or known != f"{prefix}.{names[spelling]}":
+                    table[value] = (spelling, False)
     wrapped: Any = getattr(torch._C, "_nn")  # noqa: B009 - absent from torch's stubs
     for name in dir(wrapped):
         # What torch.nn.functional wraps, called past the wrapper: its public name, else the aten op itself.

@@ -44,6 +44,8 @@ SPELLINGS: list[tuple[Callable[..., Any], Callable[..., Any]]] = [
     (lambda m, x, y: F.linear(x, y), lambda m, x, y: torch.nn.functional.linear(input=x, weight=y, bias=None)),
     (lambda m, x, y: 2.0 - x, lambda m, x, y: x.__rsub__(2.0)),
     (lambda m, x, y: x.softmax(-1) @ y, lambda m, x, y: torch.matmul(torch.softmax(x, dim=-1), y)),
+    (lambda m, x, y: torch.mm(x, y), lambda m, x, y: x.mm(y)),
+    (lambda m, x, y: torch.dsmm(x, y), lambda m, x, y: torch.mm(x, y)),
     (in_place_result, in_place_operand),
 ]
 
