@@ -15,8 +15,9 @@ from storage.errors import UsageError
 from storage.fsck import fsck
 from storage.query import run_sql
 from storage.stock import STOCK_QUERIES, parameter_values, render_page, stock_query
-from tests.storage.stock_answers import ANSWERS, Rows
+from tests.storage.stock_answers import ANSWERS
 from tests.storage.stock_corpus import write_corpus
+from tests.storage.stock_rows import Rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
