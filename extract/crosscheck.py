@@ -200,7 +200,7 @@ class _Check:
     def _capture(self) -> list[Part]:
         prepared = self._real.pristine()
         inputs = prepared.make_inputs(self._config.seed)
-        return capture_parts(prepared.module, inputs.args, inputs.kwargs, subject=self._model_id)
+        return capture_parts(prepared.module, inputs.args, inputs.kwargs, subject=self._model_id, captures_values=True)
 
     def _filled(self, row: Crosscheck, pair: _Pair, eager: Graph) -> Crosscheck:
         output = compare_outputs(self._real, eager, pair.ours, pair.parts)

@@ -42,10 +42,10 @@ _SETTINGS: dict[str, Any] = {
     "specialize_int": True,
     "specialize_float": True,
     "suppress_errors": False,
-    # A read of a value inside an assert, and an op whose shape takes values, end no graph.
-    "capture_scalar_outputs": True,
-    "capture_dynamic_output_shape_ops": True,
 }
+# With these a read of a value inside an assert, and an op whose shape takes values, end no graph; sizes that follow
+# values are then symbols.
+_CAPTURING_VALUES = {"capture_scalar_outputs": True, "capture_dynamic_output_shape_ops": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,28 @@ class _Run:
 
 
 def capture_parts(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, subject: str
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    subject: str,
+    captures_values: bool = False,
 ) -> list[Part]:
     """Run `module(*args, **kwargs)` once under Dynamo and return its graphs in the order of their first execution.
+
+    With `captures_values` fewer reads of values end a graph, but outputs may have symbols for sizes; where Dynamo fails
+    that way, it runs once more without.
 
     Forgets what Dynamo compiled before, and afterwards what it compiled now. Raises `SubjectError`: dynamo_failed,
     forward_failed, unsupported_argument, out_of_memory. Costs seconds: 5 to 50 times what `extract.tracer` does.
     """
+    settings = {**_SETTINGS, **_CAPTURING_VALUES} if captures_values else _SETTINGS
     try:
-        keeper, returned = _compile_and_run(module, args, dict(kwargs or {}), subject, _SETTINGS)
+        keeper, returned = _compile_and_run(module, args, dict(kwargs or {}), subject, settings)
     except SubjectError as error:
-        if error.reason != Reason.DYNAMO_FAILED:
+        if error.reason != Reason.DYNAMO_FAILED or not captures_values:
             raise
-        # Dynamo cannot reason about some of the values that it was told to capture: let their reads end a graph.
-        plain = {**_SETTINGS, "capture_scalar_outputs": False, "capture_dynamic_output_shape_ops": False}
-        keeper, returned = _compile_and_run(module, args, dict(kwargs or {}), subject, plain)
+        keeper, returned = _compile_and_run(module, args, dict(kwargs or {}), subject, _SETTINGS)
     if not keeper.runs:
         raise SubjectError(subject, Reason.DYNAMO_FAILED, "Dynamo made no graph: forward ran in plain Python")
     try:

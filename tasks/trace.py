@@ -2,12 +2,11 @@
 
 A model that cannot be traced becomes one row of `failures`; a validation that fails as a whole becomes verdicts that
 say so. Every model has a row in `models`, traced or not. Where the function mode had to run on real tensors, Dynamo's
-parts of the same model are asked for apart: whatever becomes of them, the trace itself is kept.
+parts of the same model are asked for apart; where there are none, a row of `failures` says why beside the trace.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -37,9 +36,8 @@ from storage.records import (
 )
 from tasks.sandbox_pool import SandboxPool
 
-log = logging.getLogger(__name__)
-
 DISCOVER_STEP, TRACE_STEP = "discover", "trace"
+PARTS_STEP = "dynamo_parts"
 TRACE_STEP_VERSION = 2  # 2: what depends on values of its input is traced on real tensors
 CONSTRAINTS = (
     "runnable",
@@ -156,13 +154,20 @@ def trace_one(
         tables, fell_back = _ask_trace(pool, sandbox, model, request)
     except ChildFailed as error:
         return drop(model, error.reason, error.detail, config.run_id, seconds=time.perf_counter() - started)
+    failures: pa.Table | None = None
     if fell_back:
-        tables = _with_dynamo_parts(pool, sandbox, model, request, tables)
+        try:
+            parts, _ = _ask_trace(pool, sandbox, model, {**request, "tracer": "dynamo", "first_part": 1})
+            tables = join_parts([tables, parts])
+        except ChildFailed as error:
+            failures = _failed_parts(model, error, config.run_id)
     verdicts = [
         validate_one(pool, sandbox, tables_to_bytes(rows), signature, config.level)
         for signature, rows in split_graphs(tables)
     ]
     tables["constraints"] = pa.concat_tables(verdicts)
+    if failures is not None:
+        tables["failures"] = failures
     return ModelOutcome(model.model_id, None, time.perf_counter() - started), tables
 
 
@@ -180,16 +185,9 @@ def _ask_trace(
         raise
 
 
-def _with_dynamo_parts(
-    pool: SandboxPool, sandbox: Sandbox, model: ModelRef, request: Header, tables: dict[str, pa.Table]
-) -> dict[str, pa.Table]:
-    """Add Dynamo's parts to a trace on real tensors, where Dynamo makes any."""
-    try:
-        parts, _ = _ask_trace(pool, sandbox, model, {**request, "tracer": "dynamo", "first_part": 1})
-    except ChildFailed as error:
-        log.info("%s: no parts of Dynamo's: %s: %s", model.model_id, error.reason, error.detail)
-        return tables
-    return join_parts([tables, parts])
+def _failed_parts(model: ModelRef, error: ChildFailed, run_id: str) -> pa.Table:
+    failure = Failure(model.model_id, PARTS_STEP, error.reason, error.detail, run_id, None, datetime.now(UTC))
+    return failure_table([failure])
 
 
 def _trace_reply(model: ModelRef, payload: bytes, request: Header) -> dict[str, pa.Table]:

@@ -30,12 +30,12 @@ class Program(torch.nn.Module):
         return self.body(self, x, y)
 
 
-def both(body: Callable[..., Any]) -> tuple[Any, list[Part]]:
+def both(body: Callable[..., Any], *, captures_values: bool = False) -> tuple[Any, list[Part]]:
     """Our graph and Dynamo's parts of one program."""
     torch.manual_seed(0)
     module, x, y = Program(body).eval(), torch.ones(2, 4), torch.ones(2, 4)
     ours = trace_module(module, (x,), {"y": y}, subject="s").graph
-    return ours, capture_parts(module, (x,), {"y": y}, subject="s")
+    return ours, capture_parts(module, (x,), {"y": y}, subject="s", captures_values=captures_values)
 
 
 def place(body: Callable[..., Any], line: int) -> str:
@@ -67,7 +67,7 @@ def test_a_value_read_by_an_assert_alone_ends_no_part_and_leaves_no_op():
         torch._check_tensor_all(x > -10)  # pyright: ignore
         return self.linear(x)
 
-    ours, parts = both(body)
+    ours, parts = both(body, captures_values=True)
     (part,) = parts
     assert part.graph.op_names == ours.op_names == ("linear",)
     assert hash_graph(part.graph) == hash_graph(ours)
@@ -187,3 +187,14 @@ def test_who_asks_whether_it_is_compiled_is_known_by_place_and_gets_the_chosen_a
     (as_is,) = capture_parts(module, (x,), subject="s")
     assert (judged.graph.op_names, as_is.graph.op_names) == (("sin",), ("cos",))
     assert judged.graph.outputs == (OpRef(0),)
+
+
+def test_sizes_that_follow_values_are_numbers_unless_values_are_captured():
+    def body(self, x, y):
+        return (x[x > 0] * 2).sum() + y.sum()
+
+    module, x, y = Program(body).eval(), torch.ones(2, 4), torch.ones(2, 4)
+    for part in capture_parts(module, (x,), {"y": y}, subject="s"):
+        assert all(type(size) is int for node in part.graph.nodes for out in node.outputs for size in out.shape)
+    assert len(capture_parts(module, (x,), {"y": y}, subject="s")) > 1
+    assert len(capture_parts(module, (x,), {"y": y}, subject="s", captures_values=True)) == 1
