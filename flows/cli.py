@@ -81,7 +81,8 @@ def run(arguments: list[str]) -> int:
         code = app(arguments, prog_name="passnet", standalone_mode=False)
         sys.stdout.flush()
         if code == _INTERRUPTED and arguments[0] not in _SAY_SO_THEMSELVES:
-            return _fail("stopped; nothing was changed", code)
+            is_kept = arguments[0] == crosscheck.__name__
+            return _fail(f"stopped; {'what was compared is kept' if is_kept else 'nothing was changed'}", code)
         return code if isinstance(code, int) else 0
     except CorpusError as error:
         return _fail(str(error), error.exit_code)

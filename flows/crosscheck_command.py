@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,6 +112,8 @@ def _check_out(out: Path | None) -> None:
         raise UsageError(f"--out {out} is neither .parquet nor .csv", "name a file with one of these endings")
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.absolute().parent}", "name a file in a folder that exists")
+    if out.is_dir() or not os.access(out.absolute().parent, os.W_OK):
+        raise UsageError(f"--out {out} cannot be written", "name a file in a folder that you may write to")
 
 
 def _open_corpus(corpus: Path | None) -> Any:

@@ -104,7 +104,9 @@ def read_lines(path: Path, what: str, example: str) -> list[tuple[int, str]]:
 
 
 def model_id_of(name: str) -> str:
-    """Return the id of a listed name: a bare name is one of timm's."""
+    """Return the id of a listed name: a bare name is one of timm's, and a type's base head needs no name."""
+    if name.startswith("transformers/") and name.count("/") == 2:
+        name = name.removesuffix(f"/{BASE_HEAD}")
     return name if "/" in name else f"{_DEFAULT_SOURCE}/{name}"
 
 

@@ -123,3 +123,13 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert run(["crosscheck", *options]) == 2
     err = capsys.readouterr().err
     assert said in err and len(err.splitlines()) == 1
+
+
+def test_a_folder_as_out_is_refused_before_anything_is_traced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out.csv").mkdir()
+    assert run(["crosscheck", "--limit", "1", "--out", str(tmp_path / "out.csv")]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1 and "cannot be written" in captured.err
+    assert list(tmp_path.iterdir()) == [tmp_path / "out.csv"]

@@ -7,7 +7,14 @@ import pytest
 
 from extract.failure import Reason
 from extract.model_ref import ModelRef
-from flows.refresh_plan import ModelChoice, choose_models, considered_models, models_to_trace, shards_of
+from flows.refresh_plan import (
+    ModelChoice,
+    choose_models,
+    considered_models,
+    model_id_of,
+    models_to_trace,
+    shards_of,
+)
 from storage.corpus import Corpus
 from storage.errors import UsageError
 from storage.records import Failure, failure_table
@@ -99,3 +106,9 @@ def test_shards_hold_every_model_once_in_order(num_models: int, num_workers: int
     shards = shards_of(models, num_workers)
     assert [model for shard in shards for model in shard] == models
     assert all(1 <= len(shard) <= 32 for shard in shards)
+
+
+def test_the_base_head_of_a_type_needs_no_name() -> None:
+    assert model_id_of("transformers/bert/base") == model_id_of("transformers/bert") == "transformers/bert"
+    assert model_id_of("transformers/bert/masked-lm") == "transformers/bert/masked-lm"
+    assert model_id_of("base") == "timm/base"
