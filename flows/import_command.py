@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from flows.local_run import ending_in_order, stop_on_signals
 from flows.printing import print_table
 from flows.progress import reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
-from flows.refresh_command import ending_in_order, stop_on_signals
 
 if TYPE_CHECKING:
     from storage.sample_folders import SampleFolder

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS
 from flows.printing import print_table
-from flows.progress import REPORTER, Reporter, reporter_for
+from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
-from flows.refresh_command import ending_in_order, stop_on_signals
 
 if TYPE_CHECKING:
     from flows.mine import MiningSummary
@@ -61,18 +60,10 @@ def _check(corpus: Path, kinds: str) -> None:
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> MiningSummary:
-    from flows.server import prefect_server
-
-    reporter.stage("starting Prefect")
-    logging.disable(logging.WARNING)
-    with prefect_server(Path(corpus).absolute() / ".prefect"):
+    with local_prefect(corpus, reporter):
         from flows.mine import mine as mine_flow
 
-        token = REPORTER.set(reporter)
-        try:
-            return mine_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        finally:
-            REPORTER.reset(token)
+        return mine_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _show(summary: MiningSummary) -> None:

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from flows.progress import REPORTER, Reporter, reporter_for
+from flows.local_run import ending_in_order, local_prefect, stop_on_signals
+from flows.progress import Reporter, reporter_for
 
 if TYPE_CHECKING:
     from flows.refresh_report import RefreshSummary
-
-INTERRUPTED_CODE = 130
-TERMINATED_CODE = 143
 
 
 def refresh(
@@ -144,23 +135,16 @@ def _check(
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> RefreshSummary:
-    from flows.server import prefect_server
-
-    reporter.stage("starting Prefect")
-    logging.disable(logging.WARNING)
-    with prefect_server(Path(corpus).absolute() / ".prefect"):
+    with local_prefect(corpus, reporter):
         from flows.refresh import TooManyFailures
         from flows.refresh import refresh as refresh_flow
 
-        token = REPORTER.set(reporter)
         try:
             return refresh_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
         except TooManyFailures as failures:
             reporter.close()
             _show(failures.summary)
             raise
-        finally:
-            REPORTER.reset(token)
 
 
 def _show(summary: RefreshSummary) -> None:
@@ -170,33 +154,3 @@ def _show(summary: RefreshSummary) -> None:
     console.print(summary_table(summary))
     for step in next_steps(summary):
         console.print(f"next: {step}", highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def ending_in_order(reporter: Reporter) -> Iterator[None]:
-    """Close the reporter however a run ends; a stop becomes one line and the exit code of its signal."""
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        reporter.close()
-        Console(stderr=True).print("passnet: stopped; run the same command again to go on", highlight=False)
-        raise typer.Exit(TERMINATED_CODE if interrupt.args else INTERRUPTED_CODE) from None
-    finally:
-        reporter.close()
-
-
-def stop_on_signals() -> None:
-    """Make Ctrl-C and SIGTERM end the run in order; a second one ends it at once (its children die with it)."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, stop_at_once)
-        signal.signal(signal.SIGTERM, stop_at_once)
-        raise KeyboardInterrupt(*([number] if number == signal.SIGTERM else []))
-
-    def stop_at_once(number: int, frame: FrameType | None) -> None:
-        sys.stderr.write("passnet: stopped at once; run the same command again to go on\n")
-        sys.stderr.flush()
-        os._exit(INTERRUPTED_CODE)
-
-    signal.signal(signal.SIGINT, stop)
-    signal.signal(signal.SIGTERM, stop)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +9,10 @@ import typer
 from rich.console import Console
 
 from extract.budget import RealBudget
+from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.printing import print_table
-from flows.progress import REPORTER, Reporter, reporter_for
+from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
-from flows.refresh_command import ending_in_order, stop_on_signals
 
 if TYPE_CHECKING:
     from flows.validate import ValidationSummary
@@ -91,18 +90,10 @@ def _check(corpus: Path, level: str, models: Path | None) -> None:
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> ValidationSummary:
-    from flows.server import prefect_server
-
-    reporter.stage("starting Prefect")
-    logging.disable(logging.WARNING)
-    with prefect_server(Path(corpus).absolute() / ".prefect"):
+    with local_prefect(corpus, reporter):
         from flows.validate import validate as validate_flow
 
-        token = REPORTER.set(reporter)
-        try:
-            return validate_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
-        finally:
-            REPORTER.reset(token)
+        return validate_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _show(summary: ValidationSummary) -> None:
