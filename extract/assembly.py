@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extract.canonical import has_effect, written_operands
-from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, Ref, TensorMeta, TensorRef, iter_refs
+from extract.graph import Arg, Graph, Node, OpRef, Ref, TensorMeta, TensorRef, iter_refs, map_refs
 from extract.model_ref import ValueRead
 
 
@@ -55,15 +55,7 @@ def live_nodes(nodes: Sequence[Node], outputs: Sequence[Ref]) -> list[bool]:
 
 def renumber(arg: Arg, new_ref: Mapping[Ref, Ref]) -> Arg:
     """Return `arg` with its refs replaced; a ref that the mapping lacks stays."""
-    if isinstance(arg, TensorRef | OpRef):
-        return new_ref.get(arg, arg)
-    if isinstance(arg, tuple):
-        return tuple([renumber(element, new_ref) for element in arg])
-    if isinstance(arg, ArgList):
-        return ArgList(tuple([renumber(element, new_ref) for element in arg.elements]))
-    if isinstance(arg, ArgSlice):
-        return ArgSlice(renumber(arg.start, new_ref), renumber(arg.stop, new_ref), renumber(arg.step, new_ref))
-    return arg
+    return map_refs(arg, lambda ref: new_ref.get(ref, ref))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from extract.canonical import bind, mutated_operands
 from extract.custom_schemas import is_custom
-from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, Ref, TensorMeta, TensorRef, iter_refs
+from extract.graph import Arg, Graph, Node, OpRef, Ref, TensorMeta, TensorRef, iter_refs, map_refs
 from extract.op_tables import Parameter, load_op_names, signatures_of
 
 _PREFIXES = (
@@ -53,8 +53,9 @@ class _Names:
 
     def renamed_node(self, node: Node) -> Node:
         """Return a node whose refs are renamed."""
-        kwargs = tuple((name, self._renamed(value)) for name, value in node.kwargs)
-        return Node(node.op, node.target, tuple(map(self._renamed, node.args)), kwargs, node.outputs)
+        args = tuple(map_refs(arg, self.renamed_ref) for arg in node.args)
+        kwargs = tuple((name, map_refs(value, self.renamed_ref)) for name, value in node.kwargs)
+        return Node(node.op, node.target, args, kwargs, node.outputs)
 
     def renamed_ref(self, ref: Ref) -> Ref:
         """Return what a ref is called."""
@@ -68,17 +69,6 @@ class _Names:
 
     def _original(self, ref: Ref) -> Ref:
         return self._operand_of.get(ref, ref) if isinstance(ref, OpRef) else ref
-
-    def _renamed(self, value: Arg) -> Arg:
-        if isinstance(value, TensorRef | OpRef):
-            return self.renamed_ref(value)
-        if isinstance(value, tuple):
-            return tuple(map(self._renamed, value))
-        if isinstance(value, ArgList):
-            return ArgList(tuple(map(self._renamed, value.elements)))
-        if isinstance(value, ArgSlice):
-            return ArgSlice(*map(self._renamed, (value.start, value.stop, value.step)))
-        return value
 
 
 def _returns_its_operand(node: Node) -> bool:

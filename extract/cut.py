@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from extract.canonical import written_operands
-from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
+from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef, map_refs
 
 
 class CutError(ValueError):
@@ -178,21 +178,12 @@ def output_meta(graph: Graph, ref: OpRef) -> OutputMeta:
 
 
 def _rename_node(node: Node, renamed: dict[Ref, Ref], start: int) -> Node:
-    args = tuple(_rename(arg, renamed, start) for arg in node.args)
-    kwargs = tuple((name, _rename(value, renamed, start)) for name, value in node.kwargs)
+    def rename(ref: Ref) -> Ref:
+        return _rename_ref(ref, renamed, start)
+
+    args = tuple(map_refs(arg, rename) for arg in node.args)
+    kwargs = tuple((name, map_refs(value, rename)) for name, value in node.kwargs)
     return Node(node.op, node.target, args, kwargs, node.outputs)
-
-
-def _rename(arg: Arg, renamed: dict[Ref, Ref], start: int) -> Arg:
-    if isinstance(arg, TensorRef | OpRef):
-        return _rename_ref(arg, renamed, start)
-    if isinstance(arg, tuple):
-        return tuple(_rename(element, renamed, start) for element in arg)
-    if isinstance(arg, ArgList):
-        return ArgList(tuple(_rename(element, renamed, start) for element in arg.elements))
-    if isinstance(arg, ArgSlice):
-        return ArgSlice(*(_rename(bound, renamed, start) for bound in (arg.start, arg.stop, arg.step)))
-    return arg
 
 
 def _rename_ref(ref: Ref, renamed: dict[Ref, Ref], start: int) -> Ref:

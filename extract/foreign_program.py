@@ -22,7 +22,19 @@ from extract.assembly import live_nodes, renumber
 from extract.canonical import canonical_op
 from extract.failure import describe
 from extract.foreign_text import Calls
-from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef, iter_refs
+from extract.graph import (
+    Arg,
+    ArgList,
+    Graph,
+    Node,
+    OpRef,
+    OutputMeta,
+    Ref,
+    TensorMeta,
+    TensorRef,
+    iter_refs,
+    map_refs,
+)
 from extract.op_tables import load_op_names
 from extract.replay import run_node
 from extract.sample_metadata import SampleError
@@ -107,15 +119,10 @@ class _Walk:
 
     def resolved(self, arg: Arg) -> Arg:
         """Return an argument with what its refs stand for in their place."""
-        if isinstance(arg, OpRef):
-            return _follow(self._stands_for[arg.index], arg.path)
-        if isinstance(arg, tuple):
-            return tuple([self.resolved(element) for element in arg])
-        if isinstance(arg, ArgList):
-            return ArgList(tuple([self.resolved(element) for element in arg.elements]))
-        if isinstance(arg, ArgSlice):
-            return ArgSlice(self.resolved(arg.start), self.resolved(arg.stop), self.resolved(arg.step))
-        return arg
+        return map_refs(arg, self._standing)
+
+    def _standing(self, ref: Ref) -> Arg:
+        return _follow(self._stands_for[ref.index], ref.path) if isinstance(ref, OpRef) else ref
 
     def _keep(self, index: int, node: Node, value: Any) -> None:
         try:

@@ -9,7 +9,7 @@ of `extract.hashing` (definitions.md section 1).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Literal
@@ -165,6 +165,19 @@ def iter_refs(arg: Arg) -> Iterator[Ref]:
     elif isinstance(arg, ArgSlice):
         for bound in (arg.start, arg.stop, arg.step):
             yield from iter_refs(bound)
+
+
+def map_refs(arg: Arg, change: Callable[[Ref], Arg]) -> Arg:
+    """Return one argument with `change` applied to each ref nested in it."""
+    if isinstance(arg, TensorRef | OpRef):
+        return change(arg)
+    if isinstance(arg, tuple):
+        return tuple([map_refs(element, change) for element in arg])
+    if isinstance(arg, ArgList):
+        return ArgList(tuple([map_refs(element, change) for element in arg.elements]))
+    if isinstance(arg, ArgSlice):
+        return ArgSlice(map_refs(arg.start, change), map_refs(arg.stop, change), map_refs(arg.step, change))
+    return arg
 
 
 def contiguous_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
