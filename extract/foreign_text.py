@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from extract.foreign_names import DEFAULT_IMPORTS, is_left_out, public_name
 from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant
-from extract.text import TextError, torch_constant
+from extract.text import OPERATOR_NAMES, TextError, torch_constant
 
 # Nesting of one expression: machine-made texts need a handful.
 MAX_DEPTH = 60
@@ -25,16 +25,6 @@ MAX_DEPTH = 60
 _MAX_INT_BITS = 64
 _MAX_RANGE = 10_000
 
-_BINARY: dict[type[ast.AST], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
-    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
-    ast.LShift: "lshift", ast.RShift: "rshift",
-}  # fmt: skip
-_INPLACE = {kind: f"i{name.rstrip('_')}" for kind, name in _BINARY.items()}
-_COMPARE: dict[type[ast.AST], str] = {
-    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
-}  # fmt: skip
-_UNARY: dict[type[ast.AST], str] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
 _CONSTANTS: dict[str, Arg] = {
     "math.inf": math.inf, "math.nan": math.nan, "torch.inf": math.inf, "torch.nan": math.nan, "math.pi": math.pi,
     "torch.pi": math.pi, "math.e": math.e, "torch.e": math.e, "builtins.Ellipsis": ..., "torch.newaxis": None,
@@ -174,16 +164,17 @@ class _Reader:
                 raise _unexpected(goal)
 
     def _update(self, statement: ast.AugAssign) -> None:
-        goal, operator_name = statement.target, _INPLACE[type(statement.op)]
+        goal, plain_name = statement.target, OPERATOR_NAMES[type(statement.op)]
+        inplace_name = f"i{plain_name.rstrip('_')}"
         if isinstance(goal, ast.Name):
             operand = self._value(goal, 0)
             value = self._value(statement.value, 0)
-            name = operator_name if isinstance(operand, TensorRef | OpRef) else _BINARY[type(statement.op)]
+            name = inplace_name if isinstance(operand, TensorRef | OpRef) else plain_name
             self._values[goal.id] = self._append(f"operator.{name}", (operand, value))
         elif isinstance(goal, ast.Subscript):
             base, index = self._value(goal.value, 0), self._value(goal.slice, 0)
             part = self._append("operator.getitem", (base, index))
-            updated = self._append(f"operator.{operator_name}", (part, self._value(statement.value, 0)))
+            updated = self._append(f"operator.{inplace_name}", (part, self._value(statement.value, 0)))
             self._append("operator.setitem", (base, index, updated))
         else:
             raise _unexpected(statement)
@@ -224,17 +215,17 @@ class _Reader:
         return self._operator(node, depth + 1)
 
     def _operator(self, node: ast.expr, depth: int) -> Arg:
-        if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+        if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATOR_NAMES:
             operand = self._value(node.operand, depth)
             if isinstance(operand, int | float | complex) and type(node.op) is ast.USub and operand is not True:
                 return -operand
-            return self._append(f"operator.{_UNARY[type(node.op)]}", (operand,))
+            return self._append(f"operator.{OPERATOR_NAMES[type(node.op)]}", (operand,))
         if isinstance(node, ast.BinOp):
             operands = (self._value(node.left, depth), self._value(node.right, depth))
-            return self._append(f"operator.{_BINARY[type(node.op)]}", operands)
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARE:
+            return self._append(f"operator.{OPERATOR_NAMES[type(node.op)]}", operands)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OPERATOR_NAMES:
             operands = (self._value(node.left, depth), self._value(node.comparators[0], depth))
-            return self._append(f"operator.{_COMPARE[type(node.ops[0])]}", operands)
+            return self._append(f"operator.{OPERATOR_NAMES[type(node.ops[0])]}", operands)
         raise _unexpected(node)
 
     def _name(self, node: ast.Name) -> Arg:

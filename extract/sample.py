@@ -28,6 +28,8 @@ FILE_NAMES = (
     "graph_hash.txt",
     "input_tensor_constraints.py",
 )
+ALL_FILE_NAMES = (*FILE_NAMES, "subgraph_sources.json")
+"""Those of the layout, and the one that mined samples add."""
 
 
 @dataclass(frozen=True, slots=True)

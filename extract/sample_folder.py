@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from extract.graph import Graph
-from extract.sample import FILE_NAMES, sample_files
+from extract.sample import ALL_FILE_NAMES, sample_files
 
 _PART = re.compile(r"subgraph_\d+")
 
@@ -65,7 +65,7 @@ def _check_replaceable(path: Path) -> None:
     """Refuse to replace what is no sample."""
     if not path.exists():
         return
-    known = {*FILE_NAMES, "subgraph_sources.json"}
+    known = set(ALL_FILE_NAMES)
     for entry in path.iterdir():
         is_part = _PART.fullmatch(entry.name) and entry.is_dir() and {file.name for file in entry.iterdir()} <= known
         if entry.name not in known and not is_part:

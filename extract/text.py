@@ -25,7 +25,7 @@ _BINARY = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
 _UNARY = {"neg": "-", "pos": "+", "invert": "~"}
-_BINARY_AST: dict[type[ast.AST], str] = {
+OPERATOR_NAMES: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and_", ast.BitOr: "or_", ast.BitXor: "xor",
     ast.LShift: "lshift", ast.RShift: "rshift", ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le",
@@ -217,13 +217,13 @@ class _Reader:
     def _operation(self, node: ast.expr) -> tuple[str, tuple[Arg, ...], dict[str, Arg]]:
         if isinstance(node, ast.Subscript):
             return "operator.getitem", (self._value(node.value), self._index(node.slice)), {}
-        if isinstance(node, ast.BinOp) and type(node.op) in _BINARY_AST:
-            return f"operator.{_BINARY_AST[type(node.op)]}", (self._value(node.left), self._value(node.right)), {}
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _BINARY_AST:
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATOR_NAMES:
+            return f"operator.{OPERATOR_NAMES[type(node.op)]}", (self._value(node.left), self._value(node.right)), {}
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in OPERATOR_NAMES:
             operands = (self._value(node.left), self._value(node.comparators[0]))
-            return f"operator.{_BINARY_AST[type(node.ops[0])]}", operands, {}
-        if isinstance(node, ast.UnaryOp) and type(node.op) in _BINARY_AST:
-            return f"operator.{_BINARY_AST[type(node.op)]}", (self._value(node.operand),), {}
+            return f"operator.{OPERATOR_NAMES[type(node.ops[0])]}", operands, {}
+        if isinstance(node, ast.UnaryOp) and type(node.op) in OPERATOR_NAMES:
+            return f"operator.{OPERATOR_NAMES[type(node.op)]}", (self._value(node.operand),), {}
         if isinstance(node, ast.Attribute) and node.attr in _PROPERTIES:
             return f"torch.Tensor.{node.attr}", (self._value(node.value),), {}
         if isinstance(node, ast.Call):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from flows.looking import is_hex, name_matches
 from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 
 if TYPE_CHECKING:
     from storage.corpus import Corpus
     from storage.export import Exported
-
-_HEX = frozenset(string.hexdigits.lower())
-_MATCHES_NAMED = 8
 
 
 def export(
@@ -89,14 +86,13 @@ def _find(corpus: Corpus, name: str) -> list[Exported]:
 
     wanted = name.strip()
     prefix = wanted.lower()
-    found = run_query(corpus, "show_by_hash", {"prefix": prefix}) if wanted and set(prefix) <= _HEX else []
+    found = run_query(corpus, "show_by_hash", {"prefix": prefix}) if is_hex(prefix) else []
     found = [
         row for row in found if row["signature_sha256"].startswith(prefix) or row["graph_sha256"].startswith(prefix)
     ]
     if len(found) > 1:
-        listed = [f"{row['signature_sha256'][:16]} ({row['model_id']})" for row in found[:_MATCHES_NAMED]]
-        more = f" and {len(found) - _MATCHES_NAMED} more" if len(found) > _MATCHES_NAMED else ""
-        raise UsageError(f"{name!r} means {len(found)} graphs: {', '.join(listed)}{more}", "give one of these hashes")
+        listed = name_matches([f"{row['signature_sha256'][:16]} ({row['model_id']})" for row in found])
+        raise UsageError(f"{name!r} means {len(found)} graphs: {listed}", "give one of these hashes")
     if found and found[0]["model_id"] is not None:
         signature = found[0]["signature_sha256"]
         (source,) = run_query(corpus, "export_source_of", {"signature_sha256": signature})
@@ -108,6 +104,5 @@ def _find(corpus: Corpus, name: str) -> list[Exported]:
             f"no graph or model of {corpus.root} is called {name!r}", "see `passnet sql 'FROM graph_sources'`"
         )
     if len(models) > 1:
-        listed = ", ".join(models[:_MATCHES_NAMED]) + (" ..." if len(models) > _MATCHES_NAMED else "")
-        raise UsageError(f"{name!r} means {len(models)} models: {listed}", "give one of these ids")
+        raise UsageError(f"{name!r} means {len(models)} models: {name_matches(models)}", "give one of these ids")
     return [Exported(**row) for row in parts]

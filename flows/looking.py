@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +39,7 @@ def show(
         show_pattern(opened, name)
         return
     wanted = name.strip().lower()
-    if _is_hex(wanted) and not run_query(opened, "show_by_hash", {"prefix": wanted}) and show_subgraph(opened, wanted):
+    if is_hex(wanted) and not run_query(opened, "show_by_hash", {"prefix": wanted}) and show_subgraph(opened, wanted):
         return
     key: dict[str, object] = {"signature_sha256": find_signature(opened, name)}
     (graph,) = run_query(opened, "show_text", key)
@@ -118,7 +119,7 @@ def find_signature(corpus: Corpus, name: str) -> str:
     from storage.query import run_query
 
     wanted = name.strip()
-    matches = run_query(corpus, "show_by_hash", {"prefix": wanted.lower()}) if _is_hex(wanted) else []
+    matches = run_query(corpus, "show_by_hash", {"prefix": wanted.lower()}) if is_hex(wanted) else []
     matches = matches or run_query(corpus, "show_by_model", {"model_id": wanted})
     if not wanted or not matches:
         failures = run_query(corpus, "show_failures", {"model_id": wanted}) if wanted else []
@@ -133,15 +134,19 @@ def find_signature(corpus: Corpus, name: str) -> str:
         )
     signatures = {match["signature_sha256"] for match in matches}
     if len(signatures) > 1:
-        named = [f"{match['signature_sha256'][:16]} ({match['model_id']})" for match in matches[:_MATCHES_NAMED]]
-        more = f" and {len(matches) - _MATCHES_NAMED} more" if len(matches) > _MATCHES_NAMED else ""
-        raise UsageError(
-            f"{name!r} means {len(signatures)} graphs: {', '.join(named)}{more}", "give one of these hashes"
-        )
+        named = name_matches([f"{match['signature_sha256'][:16]} ({match['model_id']})" for match in matches])
+        raise UsageError(f"{name!r} means {len(signatures)} graphs: {named}", "give one of these hashes")
     return signatures.pop()
 
 
-def _is_hex(name: str) -> bool:
+def name_matches(matches: Sequence[str]) -> str:
+    """Return the first matches of an ambiguous name, and how many more there are."""
+    more = f" and {len(matches) - _MATCHES_NAMED} more" if len(matches) > _MATCHES_NAMED else ""
+    return ", ".join(matches[:_MATCHES_NAMED]) + more
+
+
+def is_hex(name: str) -> bool:
+    """Tell whether a name may be the prefix of a hash."""
     return bool(name) and set(name.lower()) <= _HEX
 
 

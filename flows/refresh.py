@@ -87,6 +87,7 @@ class RefreshConfig:
     query: str | None = None
     sort: str | None = None
     call_seconds: float = CallLimits().call_seconds
+    mine: bool = False
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -146,6 +147,7 @@ def refresh(
         query,
         sort,
         call_seconds,
+        mine,
     )
     check_tracer(tracer)
     repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit)

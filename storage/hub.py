@@ -44,7 +44,7 @@ _NOT_FOUND: Final[dict[type[Exception], str]] = {
     HFValidationError: "the Hub takes no such name",
 }
 _REFUSED_STATUSES: Final = (401, 403)
-_NEEDS_PERMISSION: Final = "the Hub asks for permission; set HF_TOKEN to one that has it"
+NEEDS_PERMISSION: Final = "the Hub asks for permission; set HF_TOKEN to one that has it"
 _INVALID_TOKEN: Final = "Invalid credentials"
 _COMMIT: Final = re.compile(r"[0-9a-f]{5,64}")
 
@@ -166,9 +166,7 @@ class Hub:
             detail = f"{file_name or 'what the Hub says of it'}: {error}"
             raise SubjectError(repo_id, Reason.CONFIG_TOO_LARGE, detail) from error
         except GatedRepoError as error:
-            raise SubjectError(
-                repo_id, Reason.GATED, "the Hub asks for permission; set HF_TOKEN to one that has it"
-            ) from error
+            raise SubjectError(repo_id, Reason.GATED, NEEDS_PERMISSION) from error
         except (RepositoryNotFoundError, RevisionNotFoundError, DisabledRepoError, HFValidationError) as error:
             raise SubjectError(repo_id, Reason.REPO_NOT_FOUND, _NOT_FOUND[type(error)]) from error
         except EntryNotFoundError as error:

@@ -15,7 +15,7 @@ from extract.hub_config import (
     parse_config,
     recognise,
 )
-from storage.hub import Hub, Repo
+from storage.hub import NEEDS_PERMISSION, Hub, Repo
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,7 @@ def file_to_read(repo: Repo, has_token: bool) -> str:
     Raises SubjectError (gated, config_missing) where fetching would be in vain.
     """
     if repo.gated and not has_token:
-        detail = "the Hub asks for permission; set HF_TOKEN to one that has it"
-        raise SubjectError(repo.repo_id, Reason.GATED, detail)
+        raise SubjectError(repo.repo_id, Reason.GATED, NEEDS_PERMISSION)
     if repo.files is None or (CONFIG_FILE in repo.files and ADAPTER_FILE not in repo.files):
         return CONFIG_FILE
     if ADAPTER_FILE in repo.files:

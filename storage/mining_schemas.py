@@ -67,7 +67,7 @@ OCCURRENCES = pa.schema(
         signature(),
         column("start", pa.int32(), "First op, an index of nodes.", null=False),
         column("end", pa.int32(), "Op after the last.", null=False),
-        column("grammar_id", pa.string(), "Grammar that found it; null for fusible.", null=False),
+        column("grammar_id", pa.string(), "Grammar that found it.", null=False),
     ]
 )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from storage.corpus import Corpus
+
 Signatures = Mapping[int, str]
 """signature_sha256 of each part of a model."""
 
@@ -28,6 +30,14 @@ def free_id(known: Mapping[str, Signatures], wanted: str, parts: Signatures) -> 
     first = parts[min(parts)]
     candidates = [wanted, *(f"{wanted}@{first[:length]}" for length in (_FIRST_CHARS, 16, 32))]
     return next((name for name in candidates if _agree(known.get(name, {}), parts)), f"{wanted}@{first}")
+
+
+def known_signatures(corpus: Corpus) -> dict[str, dict[int, str]]:
+    """Return what each model of a corpus has: signature_sha256 by part."""
+    known: dict[str, dict[int, str]] = {}
+    for row in corpus.read("graph_sources", ["model_id", "part", "signature_sha256"]).to_pylist():
+        known.setdefault(row["model_id"], {})[row["part"]] = row["signature_sha256"]
+    return known
 
 
 def _agree(held: Signatures, parts: Signatures) -> bool:

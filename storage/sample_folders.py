@@ -15,18 +15,10 @@ from pathlib import Path
 
 from extract import sample_folder
 from extract.failure import Reason, SubjectError
+from extract.sample import ALL_FILE_NAMES
 from storage.errors import UsageError
 from storage.filesystem import explained, make_folder
 
-FILE_NAMES = (
-    "model.py",
-    "weight_meta.py",
-    "input_meta.py",
-    "graph_net.json",
-    "graph_hash.txt",
-    "input_tensor_constraints.py",
-    "subgraph_sources.json",
-)
 _TELLING = frozenset({"model.py", "weight_meta.py", "graph_net.json"})
 _PART = re.compile(r"subgraph_(\d{1,6})")
 # 30 MB is the largest graph's text; its metadata are of the same order.
@@ -59,7 +51,7 @@ def read_files(folder: Path) -> dict[str, bytes]:
     """Return the bytes of a sample's files by name; raises `SubjectError` (too_large) for more than we read."""
     files: dict[str, bytes] = {}
     total = 0
-    for name in FILE_NAMES:
+    for name in ALL_FILE_NAMES:
         content = _read_regular(folder / name)
         if content is not None:
             files[name] = content

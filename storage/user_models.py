@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from extract.hashing import hash_graph
 from extract.model_ref import Trace
 from storage.corpus import Corpus
-from storage.model_ids import free_id
+from storage.model_ids import free_id, known_signatures
 from storage.records import trace_tables
 
 if TYPE_CHECKING:
@@ -29,17 +29,9 @@ def add_user_model(path: Path, trace: Trace, custom_ops: Sequence[CustomOp]) -> 
     run_id = f"capture-{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
     hashes = hash_graph(trace.graph)
     with Corpus.create(path) as corpus:
-        model_id = free_id(_known(corpus), trace.model.model_id, {trace.part: hashes.signature_sha256})
+        model_id = free_id(known_signatures(corpus), trace.model.model_id, {trace.part: hashes.signature_sha256})
         named = replace(trace, model=replace(trace.model, model_id=model_id))
         tables = trace_tables(named, now, custom_ops, hashes)
         corpus.commit(corpus.stage(tables, run_id), run_id, {"step": "capture"})
         corpus.write_catalogue()
     return model_id
-
-
-def _known(corpus: Corpus) -> dict[str, dict[int, str]]:
-    columns = ["model_id", "part", "signature_sha256"]
-    known: dict[str, dict[int, str]] = {}
-    for row in corpus.read("graph_sources", columns).to_pylist():
-        known.setdefault(row["model_id"], {})[row["part"]] = row["signature_sha256"]
-    return known

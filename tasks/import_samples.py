@@ -22,7 +22,7 @@ from extract.failure import Reason, SubjectError
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from storage.corpus import Corpus
 from storage.errors import CorpusError
-from storage.model_ids import free_id, model_id_of
+from storage.model_ids import free_id, known_signatures, model_id_of
 from storage.records import Failure, failure_table, tables_from_bytes
 from storage.sample_folders import SampleFolder, files_digest, read_files
 from storage.sample_records import SOURCE, renamed
@@ -155,7 +155,7 @@ class _Importer:
         self.reasons: Counter[Reason] = Counter()
         self._corpus = corpus
         self._run = run
-        self._signatures = _known_signatures(corpus)
+        self._signatures = known_signatures(corpus)
         self._batch = _Batch(run.batch_samples)
 
     def add(self, reads: Sequence[_Read]) -> None:
@@ -248,11 +248,3 @@ def _limits(run: ImportRun) -> Limits:
 def _known_files(corpus: Corpus) -> set[tuple[str, str]]:
     rows = corpus.read("samples", ["imported_from", "files_sha256"])
     return set(zip(rows.column("imported_from").to_pylist(), rows.column("files_sha256").to_pylist(), strict=True))
-
-
-def _known_signatures(corpus: Corpus) -> dict[str, dict[int, str]]:
-    rows = corpus.read("graph_sources", ["model_id", "part", "signature_sha256"])
-    known: dict[str, dict[int, str]] = {}
-    for row in rows.to_pylist():
-        known.setdefault(row["model_id"], {})[row["part"]] = row["signature_sha256"]
-    return known

@@ -38,7 +38,7 @@ _WATCH_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stored graph to search: its op sequence, its parse, and the families of its models."""
+    """A stored graph to search: its op sequence, and the families of its models."""
 
     signature_sha256: str
     graph_sha256: str
@@ -52,7 +52,6 @@ class MiningReport:
 
     staged: Staged
     num_graphs: int
-    num_occurrences: int
 
 
 @dataclass
@@ -124,9 +123,7 @@ def mine_classical(
     payload = session.workers.submit(
         cut_stored_graphs, session.corpus.root, ranges, CLASSICAL, stored.grammar_id, lowest
     ).result()
-    tables = tables_from_bytes(payload)
-    staged = session.corpus.stage(tables, session.run_id)
-    return MiningReport(staged, len(candidates), tables["occurrences"].num_rows)
+    return MiningReport(session.corpus.stage(tables_from_bytes(payload), session.run_id), len(candidates))
 
 
 def _lowest_symbols(grammar: Grammar) -> dict[str, int]:
