@@ -275,7 +275,8 @@ def _spawn(command: list[str], limits: Limits, env: Mapping[str, str]) -> _Child
 def _environment(directory: str, env: Mapping[str, str]) -> dict[str, str]:
     """The child sees no secret: a few named variables, a private place for files, and what the caller adds."""
     kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
-    paths = [str(_ROOT), *filter(None, kept.get("PYTHONPATH", "").split(os.pathsep))]
+    given = filter(None, kept.get("PYTHONPATH", "").split(os.pathsep))
+    paths = [str(_ROOT), *map(os.path.abspath, given)]  # the child works in another directory
     kept |= {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": directory, "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **env}
 

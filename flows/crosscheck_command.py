@@ -46,10 +46,12 @@ def crosscheck(
     from flows.progress import reporter_for
     from flows.refresh_plan import choose_models
     from tasks.crosscheck import CrosscheckRun, WantedModels, compare_models
+    from tasks.sandbox_pool import check_importable
 
     choice = choose_models(source, models, limit, heads)
     wanted = WantedModels(choice.sources, choice.heads, choice.names, choice.limit)
     _check_out(out)
+    check_importable(import_modules or ())
     opened = _open_corpus(corpus)
     reporter = reporter_for(Console(stderr=True))
     try:
@@ -68,7 +70,11 @@ def crosscheck(
         reporter.close()
         if opened is not None:
             opened.close()
-    show([row for rows in kept for row in rows.to_pylist()])
+    rows = [row for table in kept for row in table.to_pylist()]
+    show(rows)
+    if not any(row["equal_graph"] is not None for row in rows):
+        typer.echo("passnet: no model could be compared; see the column detail", err=True)
+        raise typer.Exit(1)
 
 
 def show(rows: Sequence[dict[str, Any]]) -> None:

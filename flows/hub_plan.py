@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from extract.model_ref import ModelRef
-from flows.refresh_plan import read_lines
+from flows.refresh_plan import check_only_list, read_lines
 from storage.errors import UsageError
 from storage.hub import REPO_ID, SORTS, Repo, check_online
 
@@ -25,7 +25,12 @@ class RepoChoice:
 
 
 def choose_repos(
-    source: str, repo_list: Path | None, query: str | None, sort: str | None, limit: int | None
+    source: str,
+    repo_list: Path | None,
+    query: str | None,
+    sort: str | None,
+    limit: int | None,
+    models_file: Path | None = None,
 ) -> RepoChoice | None:
     """Read what the user asked of source `hub`, before any write; None where it is not about the Hub.
 
@@ -39,6 +44,7 @@ def choose_repos(
                     f"{option} {value} is for source hub, not {source!r}", "add --source hub, or leave it out"
                 )
         return None
+    check_only_list(models_file, source)
     if len(sources) > 1:
         raise UsageError(f"--source {source} names hub among others", "name hub alone, in a run of its own")
     if (repo_list is None) == (query is None):

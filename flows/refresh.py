@@ -150,8 +150,9 @@ def refresh(
         mine,
     )
     check_tracer(tracer)
-    repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit)
-    choice = None if repos else choose_models(source, Path(models_file) if models_file else None, limit, heads)
+    models_path = Path(models_file) if models_file else None
+    repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit, models_path)
+    choice = None if repos else choose_models(source, models_path, limit, heads)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
         pool = SandboxPool(config.workers, config.import_modules, Limits(seconds=model_seconds))

@@ -82,7 +82,7 @@ def refresh(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort)
+        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort, import_modules or [])
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -120,17 +120,20 @@ def _check(
     repo_list: Path | None,
     query: str | None,
     sort: str | None,
+    import_modules: list[str],
 ) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.hub_plan import choose_repos
     from flows.refresh_plan import check_tracer, choose_models
     from storage.corpus import Corpus
     from tasks.levels import check_level
+    from tasks.sandbox_pool import check_importable
 
     check_tracer(tracer)
-    if choose_repos(source, repo_list, query, sort, limit) is None:
+    if choose_repos(source, repo_list, query, sort, limit, models) is None:
         choose_models(source, models, limit, heads)
     check_level(level)
+    check_importable(import_modules)
     Corpus.create(corpus).close()
 
 

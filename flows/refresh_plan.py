@@ -36,8 +36,8 @@ class ModelChoice:
 def choose_models(source: str, models_file: Path | None, limit: int | None, heads: str = BASE_HEAD) -> ModelChoice:
     """Read what the user asked for, before any write.
 
-    `source` and `heads` may be several names, comma-separated. Raises UsageError for an unknown source or head and an
-    unusable list.
+    `source` and `heads` may be several names, comma-separated. Raises UsageError for an unknown source or head, an
+    unusable list, and a list beside a source or head that it would leave without effect.
     """
     sources = _names_of(source, "--source", "timm,transformers")
     for name in sources:
@@ -49,6 +49,7 @@ def choose_models(source: str, models_file: Path | None, limit: int | None, head
             raise UsageError(f"unknown head {name!r}", f"choose among {ALL_HEADS}, {', '.join(head_mappings())}")
     if STARTER in sources and len(sources) > 1:
         raise UsageError("source 'starter' is a list of its own", "name it alone, or leave it out")
+    check_only_list(models_file, source, heads)
     if models_file is None and sources != (STARTER,):
         return ModelChoice(sources, None, limit, chosen_heads)
     names = read_model_list(models_file or STARTER_LIST)
@@ -60,6 +61,16 @@ def choose_models(source: str, models_file: Path | None, limit: int | None, head
         limit,
         (ALL_HEADS,) if has_heads else (BASE_HEAD,),
     )
+
+
+def check_only_list(models_file: Path | None, source: str, heads: str = BASE_HEAD) -> None:
+    """Refuse a source or heads beside a list of models, whose ids name both; raises UsageError."""
+    for option, value, default in (("--source", source, STARTER), ("--heads", heads, BASE_HEAD)):
+        if models_file is not None and value != default:
+            raise UsageError(
+                f"{option} {value} and --models {models_file} both say which models",
+                "leave one out; a listed id names its source and head, such as transformers/bert/masked-lm",
+            )
 
 
 def _names_of(text: str, option: str, example: str) -> tuple[str, ...]:

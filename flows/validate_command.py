@@ -58,7 +58,7 @@ def validate(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, level, models)
+        _check(corpus, level, models, import_modules or [])
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -77,16 +77,27 @@ def validate(
     _show(summary)
 
 
-def _check(corpus: Path, level: str, models: Path | None) -> None:
+def _check(corpus: Path, level: str, models: Path | None, import_modules: list[str]) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.refresh_plan import read_model_list
     from storage.corpus import Corpus
+    from storage.errors import UsageError
     from tasks.levels import check_level
+    from tasks.sandbox_pool import check_importable
 
     check_level(level)
-    if models is not None:
-        read_model_list(models)
-    Corpus.open(corpus, write=True).close()
+    names = () if models is None else read_model_list(models)
+    with Corpus.open(corpus, write=True) as opened:
+        traced = opened.traced_models() if names else set()
+    lacking = [name for name in names if name not in traced]
+    if names and len(lacking) == len(names):
+        raise UsageError(
+            f"{corpus} has a graph of no model that {models} lists, such as {lacking[0]}",
+            'list ids as `passnet sql "SELECT model_id FROM graph_sources"` gives them, or trace these first',
+        )
+    if lacking:
+        typer.echo(f"{len(lacking)} of {len(names)} listed models have no graph, such as {lacking[0]}", err=True)
+    check_importable(import_modules)
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> ValidationSummary:

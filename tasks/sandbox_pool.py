@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import sys
 import threading
@@ -9,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from extract.failure import Reason
-from extract.sandbox import ChildFailed, Limits, Sandbox
+from extract.sandbox import ChildFailed, Limits, Sandbox, StartFailed
 from extract.sandbox_frames import Header
+from storage.errors import UsageError
 
 _ENVIRONMENT = {
     "PYTORCH_JIT": "0",
@@ -27,10 +29,27 @@ class Stopped(Exception):
     """The run is ending early; what was asked of the pool is not done."""
 
 
+def check_importable(modules: Sequence[str]) -> None:
+    """Start one child that imports the modules, where any are named; raises UsageError where it cannot."""
+    if not modules:
+        return
+    pool = SandboxPool(1, modules)
+    try:
+        with pool.lease() as sandbox:
+            sandbox.start()
+    except StartFailed as error:
+        raise UsageError(
+            f"--import {' --import '.join(modules)} fails ({error})", "name modules that `python -c 'import ...'` finds"
+        ) from error
+    finally:
+        pool.close()
+
+
 class SandboxPool:
     """At most `num_workers` sandboxes, started when first leased; `modules` are imported in each child first.
 
-    `worker` is the module that each child runs.
+    They are looked for where this process finds modules, and in its working directory. `worker` is the module that
+    each child runs.
     """
 
     def __init__(
@@ -42,6 +61,7 @@ class SandboxPool:
     ) -> None:
         self.num_workers = num_workers
         command = [sys.executable, "-m", worker, *(f"--import={name}" for name in modules)]
+        command += [f"--import-from={os.getcwd()}"] if modules else []
         self._sandboxes = [Sandbox(command, limits, _ENVIRONMENT) for _ in range(num_workers)]
         self._idle: queue.LifoQueue[Sandbox] = queue.LifoQueue()
         for sandbox in reversed(self._sandboxes):

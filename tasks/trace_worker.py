@@ -25,6 +25,7 @@ import gc
 import importlib
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -48,21 +49,36 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--import", dest="modules", action="append", default=[], metavar="MODULE", help="import first (repeatable)"
     )
+    parser.add_argument("--import-from", metavar="FOLDER", help="where such modules may be, beside the usual places")
     options = parser.parse_args(argv)
     if FDS_NAME not in os.environ:
         parser.error(f"{FDS_NAME} is not set: this is the child of a sandbox; start `passnet refresh` instead")
     pipes = take_pipes()
-    prepare(options.modules)
+    prepare()
+    if options.import_from:
+        sys.path.append(options.import_from)
+    _import_users(options.modules)
     serve(pipes, answer, fork_each=bool(options.modules))
 
 
-def prepare(modules: Sequence[str]) -> None:
+def prepare() -> None:
     """Import what every request needs and freeze it, so that collecting garbage between models stays cheap."""
     import torch
 
     torch.set_num_threads(1)
-    for name in ("extract.timm_source", "extract.model_tracing", "extract.validation", "storage.records", *modules):
+    for name in ("extract.timm_source", "extract.model_tracing", "extract.validation", "storage.records"):
         importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def _import_users(modules: Sequence[str]) -> None:
+    """Import the modules of the user; one that cannot be is the last word of this process."""
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # foreign code
+            sys.exit(f"cannot import {name}: {type(error).__name__}: {error}")
     gc.collect()
     gc.freeze()
 

@@ -91,6 +91,14 @@ def test_a_run_that_is_stopped_keeps_what_it_compared() -> None:
     assert [name for table in kept for name in table.column("model_id").to_pylist()] == list(wanted.names or ())[:2]
 
 
+def test_no_model_compared_is_found_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "list.txt").write_text("no_such_model\n")
+    assert run(["crosscheck", "--models", str(tmp_path / "list.txt")]) == 1
+    told = capsys.readouterr()
+    assert "unknown_model" in told.out
+    assert told.err.splitlines()[-1] == "passnet: no model could be compared; see the column detail"
+
+
 def test_shares_are_of_the_models_that_were_compared() -> None:
     nothing = dict.fromkeys(SCHEMAS["crosschecks"].names)
     equal = {**nothing, "equal_graph": True, "equal_ops": True, "conditions": "eager"}

@@ -198,6 +198,8 @@ def test_list_of_repositories_is_read_with_and_without_the_source(tmp_path: Path
         read_repo_list(path)
     with pytest.raises(UsageError, match="a run of its own"):
         choose_repos("hub,timm", path, None, None, None)
+    with pytest.raises(UsageError, match="both say which models"):
+        choose_repos("hub", path, None, None, None, path)
     with pytest.raises(UsageError, match="--query x is for source hub"):
         choose_repos("timm", None, "x", None, None)
 

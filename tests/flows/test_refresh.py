@@ -166,8 +166,30 @@ def test_folder_that_is_not_a_corpus_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def test_module_is_found_in_the_working_directory(tmp_path: Path) -> None:
+    registered = (ROOT / "tests" / "poison" / "odd_models.py").read_text()
+    (tmp_path / "my_models.py").write_text(registered)
+    (tmp_path / "list.txt").write_text("odd_agree\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    options = ["refresh", "--corpus", "corpus", "--models", "list.txt", "--import", "my_models"]
+    code = f"import sys; sys.path.append({str(ROOT)!r}); from flows.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, *options],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    with Corpus.open(tmp_path / "corpus") as corpus:
+        assert corpus.traced_models() == {"timm/odd_agree"}
+
+
 def test_module_that_cannot_be_imported_is_one_line(tmp_path: Path, models: str) -> None:
     code, _, err = finish(start(tmp_path / "corpus", "--models", models, "--import", "no_such_module"))
-    assert code == 1
-    assert "no_such_module" in err.splitlines()[-1]
-    assert "Traceback" not in err.replace("stderr: Traceback", "")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith("passnet: --import no_such_module fails")
+    assert "cannot import no_such_module: ModuleNotFoundError" in err and "Traceback" not in err
+    assert not (tmp_path / "corpus").exists()

@@ -41,15 +41,15 @@ def test_unusable_list_is_refused_with_its_path(tmp_path: Path, content: bytes, 
     path = tmp_path / "list.txt"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=words) as caught:
-        choose_models("timm", path, None)
+        choose_models("starter", path, None)
     assert str(path) in str(caught.value)
 
 
 def test_missing_list_and_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no model list"):
-        choose_models("timm", tmp_path / "none.txt", None)
+        choose_models("starter", tmp_path / "none.txt", None)
     with pytest.raises(UsageError, match="cannot be read"):
-        choose_models("timm", tmp_path, None)
+        choose_models("starter", tmp_path, None)
 
 
 def test_unknown_source_is_refused_with_those_there_are() -> None:
@@ -69,6 +69,16 @@ def test_unknown_head_and_a_list_among_sources_are_refused() -> None:
         choose_models("starter,timm", None, None)
     with pytest.raises(UsageError, match="names nothing"):
         choose_models(" , ", None, None)
+
+
+@pytest.mark.parametrize(
+    ("source", "heads"), [("timm", "base"), ("starter", "causal-lm"), ("timm,transformers", "all")]
+)
+def test_a_list_beside_a_source_or_heads_is_refused(tmp_path: Path, source: str, heads: str) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text("resnet18\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="both say which models"):
+        choose_models(source, path, None, heads)
 
 
 def test_list_asks_the_sources_that_it_names(tmp_path: Path) -> None:

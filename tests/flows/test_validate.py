@@ -85,6 +85,18 @@ def test_stats_and_show_have_the_levels_beside_each_other(refreshed: Path, capsy
     assert run(["fsck", "--corpus", str(refreshed)]) == 0
 
 
+def test_models_without_a_graph_are_refused_or_named(refreshed: Path, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("resnet18\ntest_vti\n")
+    arguments = ("validate", "--corpus", str(refreshed), "--models", str(tmp_path / "list.txt"))
+    refused = passnet(*arguments)
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert "has a graph of no model" in refused.stderr and "timm/resnet18" in refused.stderr
+    (tmp_path / "list.txt").write_text("resnet18\ntest_vit\n")
+    done = passnet(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 2 listed models have no graph, such as timm/resnet18" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

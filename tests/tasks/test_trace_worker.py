@@ -72,7 +72,7 @@ def test_worker_outside_a_sandbox_says_what_to_do() -> None:
 
 
 def test_worker_loads_nothing_that_a_bare_machine_lacks() -> None:
-    code = "import sys, tasks.trace_worker as w; w.prepare([]); print(*{n.partition('.')[0] for n in sys.modules})"
+    code = "import sys, tasks.trace_worker as w; w.prepare(); print(*{n.partition('.')[0] for n in sys.modules})"
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert FOREIGN & set(run.stdout.split()) == set()
 
