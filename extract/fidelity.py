@@ -80,7 +80,8 @@ def _prepare(model_id: str, config: FidelityConfig) -> Prepared:
     except SubjectError as error:
         if error.reason == Reason.OVER_MAX_PARAMS:
             raise CheckFailed(OVER_BUDGET, str(error), "not_applicable") from error
-        outcome = "not_applicable" if error.reason == Reason.UNKNOWN_MODEL else "failed"
+        cannot_be_built = error.reason in (Reason.UNKNOWN_MODEL, Reason.NEEDS_REMOTE_CODE)
+        outcome = "not_applicable" if cannot_be_built else "failed"
         raise CheckFailed(str(error.reason), str(error), outcome) from error
 
 

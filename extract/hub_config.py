@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 from extract.config_identity import canonical_json, is_always_left_out, leave_out
 from extract.failure import Reason, SubjectError
+from extract.remote_code import RemoteCode
 
 CONFIG_FILE, ADAPTER_FILE = "config.json", "adapter_config.json"
 MAX_CONFIG_BYTES = 4 << 20  # 21,000 label names take 1.5 MB
@@ -24,24 +25,34 @@ Library = Literal["transformers", "timm"]
 @dataclass(frozen=True, slots=True)
 class HubConfig:
     """What a repository says of its model: the library, its config without what matters to no graph, why it is traced
-    as something else than it is (null: it is not), and whether it names code of its own."""
+    as something else than it is (null: it is not), whether it names code of its own, and that code where it was asked
+    for and is trusted."""
 
     library: Library
     config: Mapping[str, Any]
     model_class: str | None
     repairs: str | None = None
     has_custom_code: bool = False
+    code: RemoteCode | None = None
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Self:
+        """Undo `dataclasses.asdict`; raises TypeError for other fields."""
+        given: dict[str, Any] = {**fields, "code": RemoteCode.read(fields.get("code"))}
+        return cls(**given)
 
     def key(self) -> str:
         """Return a text that equal configs, traced for equal reasons, share; a coarse identity, without the library."""
-        return canonical_json([self.library, self.model_class, self.config, self.repairs, self.has_custom_code])
+        code = self.code.sha256() if self.code else None
+        return canonical_json([self.library, self.model_class, self.config, self.repairs, self.has_custom_code, code])
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
     """One distinct config, enough to rebuild its model without the Hub; a row of `model_configs`.
 
-    `config` is the repository's own, less the fields that cannot change the graph.
+    `config` is the repository's own, less the fields that cannot change the graph; `code` is what comes with it where
+    the class is no library's.
     """
 
     config_sha256: str
@@ -50,6 +61,13 @@ class ModelConfig:
     model_type: str
     head: str | None
     config: Mapping[str, Any]
+    code: RemoteCode | None = None
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Self:
+        """Undo `dataclasses.asdict`; raises TypeError for other fields."""
+        given: dict[str, Any] = {**fields, "code": RemoteCode.read(fields.get("code"))}
+        return cls(**given)
 
 
 def parse_config(subject: str, content: bytes, file_name: str = CONFIG_FILE) -> dict[str, Any]:

@@ -7,22 +7,27 @@ parent talks to the Hub.
 from __future__ import annotations
 
 import copy
+import importlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, model_type_to_module_name
 
 from extract import timm_source, transformers_source
+from extract.config_identity import hash_config, leave_out
 from extract.failure import Reason, SubjectError, describe
 from extract.hub_config import HubConfig, ModelConfig
 from extract.model_ref import Domain, ModelRef
+from extract.remote_code import RemoteCode
 from extract.sources import Preparation, Prepared
-from extract.transformers_config import identify, reduced_config, switch_caches_off
+from extract.transformers_config import identify, is_left_out_of_own, reduced_config, switch_caches_off
 from extract.transformers_heads import BASE_HEAD
-from extract.transformers_inputs import TypeRow, row_of
+from extract.transformers_inputs import SEQUENCE_LENGTH, TypeRow, row_of
 
 SOURCE = "hub"
 
@@ -62,6 +67,8 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
         family, domain = timm_source.family_of(config.model_class), "cv"
         prepared = timm_source.prepare_from(replace(model, family=family, domain=domain), canonical, preparation)
         return replace(prepared, model=replace(prepared.model, head=None, modalities=("image",)))
+    if config.code is not None:
+        return _prepare_own_class(model, config, config.code, preparation)
     model = replace(
         model,
         family=model_type_to_module_name(config.model_type),
@@ -86,6 +93,9 @@ def identify_configs(configs: Sequence[HubConfig]) -> Iterator[Identity | Subjec
 def _identify(config: HubConfig) -> Identity:
     if config.library == "timm":
         return _identify_timm(config)
+    own = _own_class(config)
+    if own is not None:
+        return own
     model_type, class_name, head, substitution = _class_of(config)
     row = _row_of(model_type, head)
     try:
@@ -104,6 +114,69 @@ def _identify(config: HubConfig) -> Identity:
     )
 
 
+def _own_class(config: HubConfig) -> Identity | None:
+    """Return the identity of a config whose class is the repository's own, from texts alone; None for others.
+
+    Defaults of a class that is not executed are unknown, so configs that spell them out differ from those that do not.
+    """
+    model_type = config.config.get("model_type") or config.model_class
+    code = config.code
+    if code is None or config.model_class in _heads_by_class().get(str(model_type), {}):
+        return None
+    class_name = code.model.rpartition(".")[2]
+    kept = leave_out(config.config, lambda name: is_left_out_of_own(name, code.files.values()))
+    inputs = {"code": code.sha256(), "batch": 1, "sequence": SEQUENCE_LENGTH}
+    config_sha256 = hash_config("transformers", class_name, code.head, kept, inputs)
+    identified = ModelConfig(config_sha256, "transformers", class_name, str(model_type), code.head, kept, code)
+    return Identity(identified, str(model_type), None, "; ".join(filter(None, [config.repairs, _OWN_CODE])))
+
+
+def _prepare_own_class(model: ModelRef, config: ModelConfig, code: RemoteCode, preparation: Preparation) -> Prepared:
+    """Execute a repository's code and build its model, where this process may; raises SubjectError."""
+    if not _trusted:
+        detail = f"{config.model_class} is code of the repository's own; --trust-remote-code runs it in isolation"
+        raise SubjectError(model.model_id, Reason.NEEDS_REMOTE_CODE, detail)
+    row = _row_of(config.model_type, str(config.head))
+    try:
+        own_class, own_config = import_classes(code)
+    except Exception as error:  # foreign code
+        raise SubjectError(model.model_id, Reason.BUILD_FAILED, f"its code: {describe(error)}") from error
+
+    def make() -> Any:
+        fields = copy.deepcopy(dict(config.config))
+        made = own_config.from_dict(fields) if own_config else _make_config(config.model_type, fields)
+        switch_caches_off(made)
+        return made
+
+    model = replace(model, family=config.model_type)
+    return transformers_source.prepare_from(model, make, row, preparation, (own_class, config.config_sha256))
+
+
+def import_classes(code: RemoteCode) -> tuple[Any, Any]:
+    """Write the files into the working directory as a package, execute them, and return the classes of model and
+    config (null where the code has none)."""
+    package = f"remote_{code.sha256()[:16]}"
+    folder = Path(package).absolute()
+    for path, text in code.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    if str(folder.parent) not in sys.path:
+        sys.path.append(str(folder.parent))
+    found: list[Any] = []
+    for name in (code.model, code.config):
+        module, _, class_name = (name or "").rpartition(".")
+        found.append(getattr(importlib.import_module(f"{package}.{module}"), class_name) if name else None)
+    return found[0], found[1]
+
+
+def trust_code() -> None:
+    """Let this process execute the code that comes with configs; it is to be an isolated child."""
+    global _trusted
+    _trusted = True
+
+
+_trusted = False
+_OWN_CODE = "built by the repository's own code"
 _CUSTOM_CODE = "names code of its own (auto_map): traced as the class of that name in transformers"
 
 

@@ -53,7 +53,8 @@ class Limits:
     `seconds` per request and `start_seconds` for imports are wall time. `address_bytes` is RLIMIT_AS of each
     process (torch and timm map 3.6 GiB before they hold any tensor), `resident_bytes` the memory of the whole tree,
     `num_processes` those beside the child, `output_bytes` stdout and stderr of one request, `file_bytes` the
-    largest file. A child that served `num_requests` or holds more than `recycle_bytes` is replaced between requests.
+    largest file. A child that served `num_requests` or holds more than `recycle_bytes` is replaced between requests. An
+    `isolated` child has no network and writes only in its private folder (Linux; StartFailed where that is forbidden).
     """
 
     seconds: float = 120.0
@@ -65,6 +66,7 @@ class Limits:
     file_bytes: int = 1 << 28
     num_requests: int = 400
     recycle_bytes: int = 3 * GIB // 2
+    isolated: bool = False
 
 
 class ChildFailed(Exception):

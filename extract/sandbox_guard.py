@@ -19,6 +19,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any
 
+from extract.sandbox_isolation import NOT_ISOLATED, isolate
 from extract.sandbox_tree import descendants, kill_descendants, proportional_bytes, reap, resident_bytes
 
 POLL_MS = 40
@@ -168,6 +169,12 @@ def _become_child(guard_pid: int, directory: str, limits: dict[str, Any], output
     null_fd = os.open(os.devnull, os.O_RDONLY)
     for source_fd, fd in ((null_fd, 0), (outputs[0], 1), (outputs[1], 2)):
         os.dup2(source_fd, fd)
+    if limits["isolated"]:
+        try:
+            isolate(directory)
+        except OSError as error:
+            os.write(2, f"{NOT_ISOLATED}: {error}".encode())
+            os._exit(127)
 
 
 def _prctl(option: int, value: int) -> None:

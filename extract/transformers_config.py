@@ -6,7 +6,7 @@ Runs where transformers is, that is in a child. What a field may be left out for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -56,6 +56,14 @@ def is_left_out(name: str, model_types: frozenset[str]) -> bool:
     return name.isidentifier() and not _is_known(name)
 
 
+def is_left_out_of_own(name: str, files: Collection[str]) -> bool:
+    """Tell whether a field cannot change the graph of a model whose code are these files and not transformers'."""
+    if is_always_left_out(name):
+        return True
+    word = _word(name)
+    return name in left_out_fields() and not any(word.search(text) for text in (_shared_text(), *files))
+
+
 def switch_caches_off(config: Any) -> None:
     """Let a config and its parts ask for no cache: each trace is one call."""
     for part in _parts(config, _SUB_CONFIG_DEPTH):
@@ -89,8 +97,12 @@ def _model_types(fields: Mapping[str, Any]) -> Iterator[str]:
 @lru_cache(maxsize=1 << 16)
 def _is_mentioned(name: str, model_types: frozenset[str]) -> bool:
     """Tell whether the code of these types, or what they share, holds the name as a word."""
-    word = re.compile(rf"\b{re.escape(name)}\b")
+    word = _word(name)
     return any(word.search(text) for text in (_shared_text(), *map(modeling_text, sorted(model_types))))
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
 
 
 @lru_cache(maxsize=1 << 16)

@@ -72,17 +72,27 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
     return replace(prepared, model=replace(prepared.model, repairs=repairs))
 
 
-def prepare_from(model: ModelRef, make: Callable[[], Any], row: TypeRow, preparation: Preparation) -> Prepared:
+def prepare_from(
+    model: ModelRef,
+    make: Callable[[], Any],
+    row: TypeRow,
+    preparation: Preparation,
+    own: tuple[Any, str] | None = None,
+) -> Prepared:
     """Build the class that `model` names as its architecture from the config that `make` returns, and its inputs.
 
-    Raises `SubjectError`. The record that comes back has what building showed.
+    `own` is a class that is not transformers' and its `config_sha256`. Raises `SubjectError`. The record that comes
+    back has what building showed.
     """
     model_id, class_name = model.model_id, str(model.architecture)
     build_masks_by_broadcast()
     try:
         config = make()
-        model_class = _model_class(class_name, row)
-        config_sha256 = identify(config, class_name, str(model.head), row)
+        if own is not None:
+            model_class, config_sha256 = own
+        else:
+            model_class = _model_class(class_name, row)
+            config_sha256 = identify(config, class_name, str(model.head), row)
         module = _build(model_class, config, preparation)
         if row.method is not None:
             module.forward = _method(module, row.method)

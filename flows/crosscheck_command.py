@@ -46,12 +46,12 @@ def crosscheck(
     from flows.progress import reporter_for
     from flows.refresh_plan import choose_models
     from tasks.crosscheck import CrosscheckRun, WantedModels, compare_models
-    from tasks.sandbox_pool import check_importable
+    from tasks.sandbox_pool import check_start
 
     choice = choose_models(source, models, limit, heads)
     wanted = WantedModels(choice.sources, choice.heads, choice.names, choice.limit)
     _check_out(out)
-    check_importable(import_modules or ())
+    check_start(import_modules or ())
     opened = _open_corpus(corpus)
     reporter = reporter_for(Console(stderr=True))
     try:

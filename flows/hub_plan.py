@@ -56,6 +56,12 @@ def choose_repos(
     return RepoChoice(names if names is None else names[:limit], query, sort, limit)
 
 
+def check_trust(trusts_code: bool, source: str) -> None:
+    """Refuse to trust code where the source is not the Hub, which alone has some; raises UsageError."""
+    if trusts_code and source.strip() != HUB:
+        raise UsageError(f"--trust-remote-code is for source hub, not {source!r}", "add --source hub, or leave it out")
+
+
 def read_repo_list(path: Path) -> tuple[str, ...]:
     """Return the repository ids of a list file, one a line, with or without `hub/` before them; raises UsageError."""
     names: dict[str, None] = {}

@@ -63,15 +63,18 @@ def trace_hub(
     limits: CallLimits,
     retry_failed: bool,
     reporter: Reporter,
+    trusts_code: bool = False,
 ) -> tuple[list[ModelRef], list[ModelOutcome]]:
     """Trace what the corpus lacks of the chosen repositories; return all that were considered, and what came of those
-    that it lacked. Raises CorpusError when the Hub cannot be asked."""
+    that it lacked. With `trusts_code`, models whose code was refused before count as lacking. Raises CorpusError when
+    the Hub cannot be asked.
+    """
     outcomes: list[ModelOutcome] = []
     with Hub(session.corpus.root / CACHE_FOLDER, limits) as hub:
         run = HubRun(
             session,
             hub,
-            ConfigReader(hub),
+            ConfigReader(hub, trusts_code),
             shard_config,
             recorded,
             num_workers,
@@ -83,7 +86,7 @@ def trace_hub(
         missing = {
             model.model_id
             for model in models_to_trace(
-                session.corpus, models, shard_config.max_params, TRACE_STEP_VERSION, retry_failed
+                session.corpus, models, shard_config.max_params, TRACE_STEP_VERSION, retry_failed, trusts_code
             )
         }
         lacking = [one for one in asked if hub_model_id(one[0]) in missing]

@@ -22,7 +22,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
-from flows.hub_plan import RepoChoice, choose_repos
+from flows.hub_plan import RepoChoice, check_trust, choose_repos
 from flows.hub_refresh import trace_hub
 from flows.mining_plan import MiningConfig
 from flows.progress import REPORTER, Reporter
@@ -88,6 +88,7 @@ class RefreshConfig:
     sort: str | None = None
     call_seconds: float = CallLimits().call_seconds
     mine: bool = False
+    trust_remote_code: bool = False
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -113,6 +114,7 @@ def refresh(
     sort: str | None = None,
     call_seconds: float = CallLimits().call_seconds,
     mine: bool = False,
+    trust_remote_code: bool = False,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
@@ -123,9 +125,10 @@ def refresh(
     `fake` gives comes with each trace, and when all is traced the graphs of these models are run on real tensors, the
     smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Source `hub` takes the repositories
     of the file `repo_list`, or the first `limit` of those whose names hold `query`, in the order of `sort`; no call to
-    the Hub takes longer than `call_seconds`. With `mine` the subgraphs of what the corpus then holds are mined, as
-    `flows.mine` does by default. Raises UsageError before anything is written, TooManyFailures at the end when more
-    than `max_failed_frac` of the models stand failed.
+    the Hub takes longer than `call_seconds`; with `trust_remote_code` the code that a repository brings for its model
+    is executed, in children without network that write no file outside their folder. With `mine` the subgraphs of what
+    the corpus then holds are mined, as `flows.mine` does by default. Raises UsageError before anything is written,
+    TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -148,14 +151,17 @@ def refresh(
         sort,
         call_seconds,
         mine,
+        trust_remote_code,
     )
     check_tracer(tracer)
     models_path = Path(models_file) if models_file else None
     repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit, models_path)
+    check_trust(trust_remote_code, source)
     choice = None if repos else choose_models(source, models_path, limit, heads)
     reporter = REPORTER.get()
     with Corpus.create(corpus) as opened:
-        pool = SandboxPool(config.workers, config.import_modules, Limits(seconds=model_seconds))
+        limits = Limits(seconds=model_seconds)
+        pool = SandboxPool(config.workers, config.import_modules, limits, trusts_code=trust_remote_code)
         session = TraceSession(opened, pool, lambda outcome: _advance(reporter, outcome))
         try:
             if repos is not None:
@@ -199,6 +205,7 @@ def _trace_hub(
         CallLimits(call_seconds=config.call_seconds),
         config.retry_failed,
         reporter,
+        config.trust_remote_code,
     )
 
 

@@ -65,6 +65,13 @@ def refresh(
     call_seconds: Annotated[
         float, typer.Option(help="Source hub: wall time of one call, body included.", min=0.1)
     ] = 20.0,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code",
+            help="Source hub: also execute the code that repositories bring, in children without network.",
+        ),
+    ] = False,
     mine: Annotated[
         bool, typer.Option("--mine", help="Then mine subgraphs, as `passnet mine` does by default.")
     ] = False,
@@ -82,7 +89,8 @@ def refresh(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort, import_modules or [])
+        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort)
+        _check_children(corpus, source, import_modules or [], trust_remote_code)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -105,6 +113,7 @@ def refresh(
             sort=sort,
             call_seconds=call_seconds,
             mine=mine,
+            trust_remote_code=trust_remote_code,
         )
     _show(summary)
 
@@ -120,20 +129,26 @@ def _check(
     repo_list: Path | None,
     query: str | None,
     sort: str | None,
-    import_modules: list[str],
 ) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.hub_plan import choose_repos
     from flows.refresh_plan import check_tracer, choose_models
-    from storage.corpus import Corpus
     from tasks.levels import check_level
-    from tasks.sandbox_pool import check_importable
 
     check_tracer(tracer)
     if choose_repos(source, repo_list, query, sort, limit, models) is None:
         choose_models(source, models, limit, heads)
     check_level(level)
-    check_importable(import_modules)
+
+
+def _check_children(corpus: Path, source: str, import_modules: list[str], trust_remote_code: bool) -> None:
+    """Refuse what children cannot be started with, then make the corpus."""
+    from flows.hub_plan import check_trust
+    from storage.corpus import Corpus
+    from tasks.sandbox_pool import check_start
+
+    check_trust(trust_remote_code, source)
+    check_start(import_modules, trust_remote_code)
     Corpus.create(corpus).close()
 
 

@@ -132,28 +132,35 @@ def considered_models(choice: ModelChoice, named: Sequence[ModelRef]) -> list[Mo
 
 
 def models_to_trace(
-    corpus: Corpus, models: Sequence[ModelRef], max_params: int | None, step_version: int, retry_failed: bool = False
+    corpus: Corpus,
+    models: Sequence[ModelRef],
+    max_params: int | None,
+    step_version: int,
+    retry_failed: bool = False,
+    trusts_code: bool = False,
 ) -> list[ModelRef]:
     """Return the models that the corpus lacks, in order.
 
     A model that failed for good is left alone until the step's version changes, or `retry_failed`; one that was
-    refused as too large counts again once it fits.
+    refused as too large counts again once it fits, one whose code was not trusted once it is.
     """
     done = corpus.traced_models() if retry_failed else corpus.done_models(step_version)
-    done -= _refused_but_fitting(corpus, max_params)
+    done -= {subject for subject, detail in _refused(corpus, Reason.OVER_MAX_PARAMS) if _fits(detail, max_params)}
+    if trusts_code:
+        done -= {subject for subject, _ in _refused(corpus, Reason.NEEDS_REMOTE_CODE)}
     return [model for model in models if model.model_id not in done]
 
 
-def _refused_but_fitting(corpus: Corpus, max_params: int | None) -> set[str]:
-    query = "SELECT subject, detail FROM current_failures WHERE step = 'trace' AND reason = ?"
+def _refused(corpus: Corpus, reason: Reason) -> list[tuple[str, str]]:
+    """Return model and detail of what stands refused for a reason."""
+    query = "SELECT subject, detail FROM current_failures WHERE step IN ('discover', 'trace') AND reason = ?"
     with corpus.connect(["current_failures"]) as connection:
-        refused = connection.execute(query, [str(Reason.OVER_MAX_PARAMS)]).fetchall()
-    return {subject for subject, detail in refused if max_params is None or _count(detail) <= max_params}
+        return connection.execute(query, [str(reason)]).fetchall()
 
 
-def _count(detail: str) -> int:
+def _fits(detail: str, max_params: int | None) -> bool:
     match = _NUM_PARAMETERS.match(detail)
-    return int(match[1]) if match else 0
+    return max_params is None or (int(match[1]) if match else 0) <= max_params
 
 
 def shards_of(models: Sequence[Subject], num_workers: int) -> list[tuple[Subject, ...]]:

@@ -83,7 +83,7 @@ def _check(corpus: Path, level: str, models: Path | None, import_modules: list[s
     from storage.corpus import Corpus
     from storage.errors import UsageError
     from tasks.levels import check_level
-    from tasks.sandbox_pool import check_importable
+    from tasks.sandbox_pool import check_start
 
     check_level(level)
     names = () if models is None else read_model_list(models)
@@ -97,7 +97,7 @@ def _check(corpus: Path, level: str, models: Path | None, import_modules: list[s
         )
     if lacking:
         typer.echo(f"{len(lacking)} of {len(names)} listed models have no graph, such as {lacking[0]}", err=True)
-    check_importable(import_modules)
+    check_start(import_modules)
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> ValidationSummary:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from extract.failure import Reason, SubjectError
 from extract.hub_config import (
@@ -14,6 +17,17 @@ from extract.hub_config import (
     adapter_base,
     parse_config,
     recognise,
+)
+from extract.remote_code import (
+    CONFIG_CLASS,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    RemoteCode,
+    choose_model,
+    file_of,
+    head_of,
+    imported_files,
+    read_references,
 )
 from storage.hub import NEEDS_PERMISSION, Hub, Repo
 
@@ -30,9 +44,13 @@ class HubModel:
 
 @dataclass(slots=True)
 class ConfigReader:
-    """Reads the configs of repositories; a base model that several adapters share is found once. Safe for threads."""
+    """Reads the configs of repositories; a base model that several adapters share is found once. Safe for threads.
+
+    With `trusts_code`, the code that a config names is read beside it.
+    """
 
     hub: Hub
+    trusts_code: bool = False
     _bases: dict[str, Repo | SubjectError] = field(default_factory=dict[str, Repo | SubjectError])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -49,7 +67,7 @@ class ConfigReader:
         if file_name == ADAPTER_FILE:
             return self._config_of_base(repo)
         fields = parse_config(repo.repo_id, self.hub.fetch(repo, CONFIG_FILE, MAX_CONFIG_BYTES))
-        return recognise(repo.repo_id, fields)
+        return self._with_code(repo, fields, recognise(repo.repo_id, fields))
 
     def _config_of_base(self, repo: Repo) -> HubConfig:
         content = self.hub.fetch(repo, ADAPTER_FILE, MAX_CONFIG_BYTES)
@@ -62,7 +80,39 @@ class ConfigReader:
             reason = failure.reason if failure.reason.is_transient else Reason.BASE_MISSING
             detail = f"its base {base_id}: {failure.reason}: {failure.detail}"
             raise SubjectError(repo.repo_id, reason, detail) from failure
-        return recognise(repo.repo_id, fields, adapter=f"{kind} of {base_id} at {base.revision}")
+        config = recognise(repo.repo_id, fields, adapter=f"{kind} of {base_id} at {base.revision}")
+        return self._with_code(base, fields, config)
+
+    def _with_code(self, repo: Repo, fields: Mapping[str, Any], config: HubConfig) -> HubConfig:
+        """Add the files that the model's class, and that of its config, are made of; raises SubjectError."""
+        references = read_references(fields.get("auto_map")) if self.trusts_code else {}
+        chosen = choose_model(references, config.model_class)
+        if chosen is None:
+            return config
+        wanted = [chosen[1], *(one for key, one in references.items() if key == CONFIG_CLASS)]
+        files: dict[str, str] = {}
+        for reference in wanted:
+            owner = repo if reference.repo_id in (None, repo.repo_id) else self._find_base(str(reference.repo_id))
+            self._read_files(owner, file_of(reference.module), files)
+        names = [f"{one.module}.{one.class_name}" for one in wanted]
+        code = RemoteCode(names[0], names[1] if len(names) > 1 else None, head_of(chosen[0]), files)
+        return replace(config, code=code)
+
+    def _read_files(self, repo: Repo, path: str, files: dict[str, str]) -> None:
+        """Read a file and those that it imports into `files`, by path; raises SubjectError."""
+        waiting = deque([path])
+        while waiting:
+            name = waiting.popleft()
+            if name in files or (name != path and repo.files is not None and name not in repo.files):
+                continue
+            if len(files) == MAX_FILES:
+                detail = f"its code has more than {MAX_FILES} files"
+                raise SubjectError(repo.repo_id, Reason.CONFIG_TOO_LARGE, detail)
+            try:
+                files[name] = self.hub.fetch(repo, name, MAX_FILE_BYTES).decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise SubjectError(repo.repo_id, Reason.CONFIG_MALFORMED, f"{name} is not text: {error}") from error
+            waiting.extend(imported_files(name, files[name]))
 
     def _find_base(self, base_id: str) -> Repo:
         with self._lock:

@@ -107,13 +107,20 @@ def model_table(models: Iterable[ModelRef]) -> pa.Table:
 
 def config_table(configs: Iterable[ModelConfig]) -> pa.Table:
     """Return the rows of `model_configs`, in the order given."""
-    rows = [dataclasses.asdict(config) | {"config": canonical_json(config.config)} for config in configs]
+    rows = [
+        dataclasses.asdict(config)
+        | {
+            "config": canonical_json(config.config),
+            "code": canonical_json(dataclasses.asdict(config.code)) if config.code else None,
+        }
+        for config in configs
+    ]
     return rows_to_table("model_configs", rows)
 
 
 def config_from_row(row: Mapping[str, Any]) -> ModelConfig:
     """Undo `config_table` for one row."""
-    return ModelConfig(**{**row, "config": json.loads(row["config"])})
+    return ModelConfig.read({**row, "config": json.loads(row["config"]), "code": json.loads(row["code"] or "null")})
 
 
 def constraint_table(signature_sha256: str, constraints: Sequence[Constraint]) -> pa.Table:

@@ -22,7 +22,7 @@ from storage.mining_schemas import (
     SUBGRAPHS,
 )
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -106,6 +106,11 @@ _MODEL_CONFIGS = pa.schema(
             "JSON of the config that the trace was built from: the repository's, less fields that cannot change the "
             "graph.",
             null=False,
+        ),
+        column(
+            "code",
+            pa.large_string(),
+            "JSON of the repository's own code that builds the model (classes and files); null: a library's class.",
         ),
     ]
 )

@@ -29,7 +29,7 @@ _RESIDENT_BYTES = 6 * GIB
 class Listener(Protocol):
     """Is told how far the run is."""
 
-    def begin(self, total: int) -> None:
+    def begin(self, total: int, doing: str, done: str) -> None:
         """Start counting towards `total` models."""
         ...
 
@@ -71,7 +71,7 @@ def compare_models(
     try:
         with pool.lease() as sandbox:
             ids = list(_discover(pool, sandbox, wanted) if wanted.names is None else wanted.names)[: wanted.limit]
-            listener.begin(len(ids))
+            listener.begin(len(ids), "comparing", "compared")
             rows = (_compare_one(pool, sandbox, model_id, run, listener.advance) for model_id in ids)
             _keep_in_batches(rows, keep)
     except StartFailed as error:

@@ -104,4 +104,4 @@ def _ask(pool: SandboxPool, sandbox: Sandbox, configs: Sequence[HubConfig]) -> l
 def _read_identity(fields: dict[str, Any]) -> Identified:
     if "failure" in fields:
         return Identified(None, failure=read_failure(fields["failure"]))
-    return Identified(**{**fields, "config": ModelConfig(**fields["config"])})
+    return Identified(**{**fields, "config": ModelConfig.read(fields["config"])})

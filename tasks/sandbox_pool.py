@@ -8,10 +8,12 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from extract.failure import Reason
 from extract.sandbox import ChildFailed, Limits, Sandbox, StartFailed
 from extract.sandbox_frames import Header
+from extract.sandbox_isolation import NOT_ISOLATED
 from storage.errors import UsageError
 
 _ENVIRONMENT = {
@@ -29,15 +31,18 @@ class Stopped(Exception):
     """The run is ending early; what was asked of the pool is not done."""
 
 
-def check_importable(modules: Sequence[str]) -> None:
-    """Start one child that imports the modules, where any are named; raises UsageError where it cannot."""
-    if not modules:
+def check_start(modules: Sequence[str], trusts_code: bool = False) -> None:
+    """Start one child, where modules of the user or isolation may keep it from starting; raises UsageError if so."""
+    if not modules and not trusts_code:
         return
-    pool = SandboxPool(1, modules)
+    pool = SandboxPool(1, modules, trusts_code=trusts_code)
     try:
         with pool.lease() as sandbox:
             sandbox.start()
     except StartFailed as error:
+        if NOT_ISOLATED in str(error):
+            remedy = "allow unprivileged user namespaces (Linux 5.12 or later), or leave it out"
+            raise UsageError(f"--trust-remote-code runs code in isolation alone ({error})", remedy) from error
         raise UsageError(
             f"--import {' --import '.join(modules)} fails ({error})", "name modules that `python -c 'import ...'` finds"
         ) from error
@@ -49,7 +54,7 @@ class SandboxPool:
     """At most `num_workers` sandboxes, started when first leased; `modules` are imported in each child first.
 
     They are looked for where this process finds modules, and in its working directory. `worker` is the module that
-    each child runs.
+    each child runs. With `trusts_code` children execute what code comes with configs, and are isolated.
     """
 
     def __init__(
@@ -58,10 +63,14 @@ class SandboxPool:
         modules: Sequence[str] = (),
         limits: Limits | None = None,
         worker: str = "tasks.trace_worker",
+        trusts_code: bool = False,
     ) -> None:
         self.num_workers = num_workers
         command = [sys.executable, "-m", worker, *(f"--import={name}" for name in modules)]
         command += [f"--import-from={os.getcwd()}"] if modules else []
+        if trusts_code:
+            command.append("--trust-remote-code")
+            limits = replace(limits or Limits(), isolated=True)
         self._sandboxes = [Sandbox(command, limits, _ENVIRONMENT) for _ in range(num_workers)]
         self._idle: queue.LifoQueue[Sandbox] = queue.LifoQueue()
         for sandbox in reversed(self._sandboxes):

@@ -14,7 +14,8 @@ alone. Requests (header, payload) and their replies:
   `max_bytes` and `max_flop` bound what `real` runs
 - `{"do": "fidelity", "model_id": ..., "max_params": null or int}`, payload and bounds as above -> likewise
 
-Modules named with --import are foreign: with any of them each request is answered in a fork of its own.
+Modules named with --import, and code that comes with configs, are foreign: with any of them each request is answered in
+a fork of its own.
 An expected failure is `{"failure": {"reason": ..., "detail": ...}}`; a reply always has `seconds`, the wall time here.
 """
 
@@ -49,6 +50,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--import", dest="modules", action="append", default=[], metavar="MODULE", help="import first (repeatable)"
     )
+    parser.add_argument(
+        "--trust-remote-code",
+        action="store_true",
+        help="execute the code that comes with configs; isolated children only",
+    )
     parser.add_argument("--import-from", metavar="FOLDER", help="where such modules may be, beside the usual places")
     options = parser.parse_args(argv)
     if FDS_NAME not in os.environ:
@@ -58,7 +64,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.import_from:
         sys.path.append(options.import_from)
     _import_users(options.modules)
-    serve(pipes, answer, fork_each=bool(options.modules))
+    if options.trust_remote_code:
+        from extract.hub_source import trust_code
+
+        trust_code()
+    serve(pipes, answer, fork_each=bool(options.modules) or options.trust_remote_code)
 
 
 def prepare() -> None:
@@ -141,7 +151,7 @@ def identify(header: Header, payload: bytes) -> tuple[Header, bytes]:
     from extract.hub_config import HubConfig
     from extract.hub_source import identify_configs
 
-    configs = [HubConfig(**fields) for fields in json.loads(payload)]
+    configs = [HubConfig.read(fields) for fields in json.loads(payload)]
     identities = [
         {"failure": explain(identity)} if isinstance(identity, SubjectError) else asdict(identity)
         for identity in identify_configs(configs)
@@ -227,7 +237,7 @@ def _take_config(header: Header) -> None:
         from extract.hub_config import ModelConfig
         from extract.hub_source import use_config
 
-        use_config(header["model_id"], ModelConfig(**header["config"]))
+        use_config(header["model_id"], ModelConfig.read(header["config"]))
 
 
 def _restore_defaults() -> None:
