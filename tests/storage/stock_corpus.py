@@ -23,7 +23,7 @@ class Convolutions(torch.nn.Module):
         super().__init__()
         self.stem = torch.nn.Conv2d(3, width, 3, stride=2, padding=1, bias=False)
         self.norm = torch.nn.BatchNorm2d(width)
-        self.depthwise = torch.nn.Conv2d(width, width, 3, padding=1, groups=width)
+        self.depthwise = torch.nn.Conv2d(width, width, 3, padding="same", groups=width)
         self.head = torch.nn.Linear(width, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -11,9 +11,9 @@ WITH kinds AS (
 parsed AS (
     -- A tuple is {"tuple":[1,1]} there: what is left is [1,1].
     SELECT
-        trim(coalesce(literals ->> '$.args[3]', literals ->> '$.kwargs.stride'), '{"tuple:}') AS stride,
-        trim(coalesce(literals ->> '$.args[4]', literals ->> '$.kwargs.padding'), '{"tuple:}') AS padding,
-        trim(coalesce(literals ->> '$.args[5]', literals ->> '$.kwargs.dilation'), '{"tuple:}') AS dilation,
+        replace(rtrim(coalesce(literals ->> '$.args[3]', literals ->> '$.kwargs.stride'), '}'), '{"tuple":', '') AS stride,
+        replace(rtrim(coalesce(literals ->> '$.args[4]', literals ->> '$.kwargs.padding'), '}'), '{"tuple":', '') AS padding,
+        replace(rtrim(coalesce(literals ->> '$.args[5]', literals ->> '$.kwargs.dilation'), '}'), '{"tuple":', '') AS dilation,
         coalesce(literals ->> '$.args[6]', literals ->> '$.kwargs.groups') AS "groups",
         calls,
         signature_sha256
