@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from extract.custom_schemas import is_custom, is_declared_random, written_by_schema
-from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
+from extract.graph import REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
 from extract.op_tables import (
     Parameter,
     Signature,
@@ -68,8 +68,8 @@ def bind(node: Node) -> BoundCall:
     known = _bound_forms.get(form)
     if known is None:
         numbered = iter(range(len(refs)))
-        args = tuple([TensorRef(-1 - next(numbered)) if type(arg) in _REFS else arg for arg in node.args])
-        kwargs = tuple([(n, TensorRef(-1 - next(numbered)) if type(arg) in _REFS else arg) for n, arg in node.kwargs])
+        args = tuple([TensorRef(-1 - next(numbered)) if type(arg) in REFS else arg for arg in node.args])
+        kwargs = tuple([(n, TensorRef(-1 - next(numbered)) if type(arg) in REFS else arg) for n, arg in node.kwargs])
         if len(_bound_forms) >= _MAX_FORMS:
             _bound_forms.clear()
         known = _bound_forms[form] = _bind_call(Node(node.op, node.target, args, kwargs))
@@ -77,7 +77,8 @@ def bind(node: Node) -> BoundCall:
     return op, [(name, _filled(value, refs)) for name, value in pairs]
 
 
-_REFS = (TensorRef, OpRef)
+_HOLDERS = (tuple, ArgList, ArgSlice)
+_SEQUENCES = (tuple, ArgList)
 _MAX_FORMS = 50_000
 _bound_forms: dict[tuple[str, ...], BoundCall] = {}
 
@@ -89,11 +90,11 @@ def call_form(node: Node) -> tuple[tuple[str, ...] | None, list[Ref]]:
     for name, arg in (*((None, arg) for arg in node.args), *node.kwargs):
         if name is not None:
             form.append(name)
-        if isinstance(arg, _REFS):
+        if isinstance(arg, REFS):
             refs.append(arg)
             form.append("@")
             continue
-        if isinstance(arg, tuple | ArgList | ArgSlice) and next(iter_refs(arg), None) is not None:
+        if isinstance(arg, _HOLDERS) and next(iter_refs(arg), None) is not None:
             return None, refs
         form.append(repr(arg))
     form.append(str(len(node.kwargs)))
@@ -137,7 +138,7 @@ def mutated_operands(node: Node) -> tuple[Ref, ...]:
         found.append(node.args[0])
     for name, value in node.kwargs:
         if name == "out":
-            found.extend(ref for ref in _flat(value) if isinstance(ref, TensorRef | OpRef))
+            found.extend(ref for ref in _flat(value) if isinstance(ref, REFS))
     if node.op in ("batch_norm", "instance_norm"):
         found.extend(_written_statistics(node))
     return tuple(found)
@@ -248,7 +249,7 @@ def _take(parameter: Parameter, args: tuple[Arg, ...], taken: int, is_last: bool
     first = args[taken]
     if is_last and parameter.type in ("i[]", "i[]?", "T[]") and first is not None:
         several = len(args) - taken > 1
-        if several or not isinstance(first, tuple | ArgList):
+        if several or not isinstance(first, _SEQUENCES):
             return args[taken:], len(args)
     return first, taken + 1
 
@@ -270,13 +271,13 @@ def _fits(value: Arg, code: str) -> bool:
     if code.endswith("?"):
         return value is None or _fits(value, code[:-1])
     if code == "T":
-        return isinstance(value, TensorRef | OpRef)
+        return isinstance(value, REFS)
     if code == "T[]":
-        return isinstance(value, tuple | ArgList) and all(isinstance(v, TensorRef | OpRef) for v in _elements(value))
+        return isinstance(value, _SEQUENCES) and all(isinstance(v, REFS) for v in _elements(value))
     if code.startswith("i["):
-        return isinstance(value, tuple | ArgList) and all(_is_int(v) for v in _elements(value))
+        return isinstance(value, _SEQUENCES) and all(_is_int(v) for v in _elements(value))
     if code == "f[]":
-        return isinstance(value, tuple | ArgList) and all(isinstance(v, int | float) for v in _elements(value))
+        return isinstance(value, _SEQUENCES) and all(isinstance(v, int | float) for v in _elements(value))
     if code == "n":
         return isinstance(value, bool | int | float | complex)
     if code in _TORCH_CODES:
@@ -297,7 +298,7 @@ def _equals_json(value: Arg, default: object, code: str) -> bool:
     if isinstance(default, dict):
         return isinstance(value, float) and repr(value) == next(iter(default.values()))  # pyright: ignore
     if isinstance(default, list):
-        return isinstance(value, tuple | ArgList) and _list_equals(_elements(value), default)  # pyright: ignore
+        return isinstance(value, _SEQUENCES) and _list_equals(_elements(value), default)  # pyright: ignore
     if code.startswith("i[") and code != "i[]" and isinstance(value, tuple):
         return all(_equals_json(element, default, "i") for element in value)
     if isinstance(value, TorchConstant):
@@ -320,7 +321,7 @@ def _elements(value: Arg) -> tuple[Arg, ...]:
 
 
 def _flat(value: Arg) -> tuple[Arg, ...]:
-    return _elements(value) if isinstance(value, tuple | ArgList) else (value,)
+    return _elements(value) if isinstance(value, _SEQUENCES) else (value,)
 
 
 def _is_int(value: object) -> bool:
@@ -346,4 +347,4 @@ def _written_statistics(node: Node) -> list[Ref]:
     else:
         updates = bound.get("use_input_stats", True) is True
     refs = (bound.get("running_mean"), bound.get("running_var"))
-    return [ref for ref in refs if updates and isinstance(ref, TensorRef | OpRef)]
+    return [ref for ref in refs if updates and isinstance(ref, REFS)]

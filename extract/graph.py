@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import EllipsisType
-from typing import Literal
+from typing import Final, Literal
 
 Kind = Literal["input", "parameter", "buffer", "constant"]
 StatsSource = Literal["values", "role", "none"]
@@ -34,6 +34,8 @@ class OpRef:
 
 
 Ref = TensorRef | OpRef
+REFS: Final = (TensorRef, OpRef)
+"""For isinstance in hot loops, where `A | B` would be made anew at each call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +101,18 @@ class Node:
 
     def refs(self) -> Iterator[Ref]:
         """Yield the operands in argument order, repeats included."""
+        found: list[Ref] = []
         for arg in self.args:
-            if isinstance(arg, TensorRef | OpRef):
-                yield arg
+            if isinstance(arg, REFS):
+                found.append(arg)
             elif isinstance(arg, _HOLDERS):
-                yield from iter_refs(arg)
+                found += iter_refs(arg)
         for _, arg in self.kwargs:
-            if isinstance(arg, TensorRef | OpRef):
-                yield arg
+            if isinstance(arg, REFS):
+                found.append(arg)
             elif isinstance(arg, _HOLDERS):
-                yield from iter_refs(arg)
+                found += iter_refs(arg)
+        return iter(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,7 @@ _HOLDERS = (tuple, ArgList, ArgSlice)
 
 def iter_refs(arg: Arg) -> Iterator[Ref]:
     """Yield the refs nested in one argument, left to right."""
-    if isinstance(arg, TensorRef | OpRef):
+    if isinstance(arg, REFS):
         yield arg
     elif isinstance(arg, tuple):
         for element in arg:
@@ -169,7 +173,7 @@ def iter_refs(arg: Arg) -> Iterator[Ref]:
 
 def map_refs(arg: Arg, change: Callable[[Ref], Arg]) -> Arg:
     """Return one argument with `change` applied to each ref nested in it."""
-    if isinstance(arg, TensorRef | OpRef):
+    if isinstance(arg, REFS):
         return change(arg)
     if isinstance(arg, tuple):
         return tuple([map_refs(element, change) for element in arg])

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from extract.canonical import BoundCall, bind, call_form, mutated_operands
 from extract.graph import (
+    REFS,
     Arg,
     ArgList,
     ArgSlice,
@@ -192,7 +193,7 @@ def _operand_lines(tensors: Sequence[TensorMeta], numbers: Sequence[tuple[int, i
 
 
 def _format(value: Arg, name_ref: Callable[[Ref], str], masked: bool, op: str) -> str:
-    if isinstance(value, TensorRef | OpRef):
+    if isinstance(value, REFS):
         return name_ref(value)
     if isinstance(value, bool) or value is None:
         return str(value)
@@ -200,7 +201,7 @@ def _format(value: Arg, name_ref: Callable[[Ref], str], masked: bool, op: str) -
         return "@size" if masked and op not in ("getitem", "setitem") else str(value)
     if isinstance(value, str):
         return json.dumps(value)
-    if isinstance(value, float | complex):
+    if isinstance(value, (float, complex)):
         return repr(value)
     if isinstance(value, TorchConstant):
         return "@device" if value.kind == "device" else value.name

@@ -31,7 +31,7 @@ def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Ar
 
 
 def _encode(value: Arg) -> Any:
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, OpRef):
         return {"op": [value.index, *value.path]}

@@ -12,12 +12,27 @@ argument, or under the outermost one, picks an element of a tuple that an op ret
 from __future__ import annotations
 
 import ast
+import keyword
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from types import EllipsisType
 
 from extract.canonical import canonical_op
-from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, Ref, TensorMeta, TensorRef, TorchConstant
+from extract.graph import (
+    REFS,
+    Arg,
+    ArgList,
+    ArgSlice,
+    Graph,
+    Node,
+    OpRef,
+    Ref,
+    TensorMeta,
+    TensorRef,
+    TorchConstant,
+    map_refs,
+)
 
 _BINARY = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
@@ -82,11 +97,16 @@ def parse(text: str, tensors: tuple[TensorMeta, ...]) -> Graph:
 
     `tensors` holds one entry per argument of `forward`, in any order; names tell which is which.
     """
+    graph = _parse_lines(text, tensors)
+    if graph is not None:
+        return graph
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise TextError(f"not Python source: {error}") from error
-    return _Reader(_find_forward(tree), tensors).read()
+    forward = _find_forward(tree)
+    reader = _Reader(_named_tensors([argument.arg for argument in forward.args.args[1:]], tensors))
+    return _graph(reader.read(forward.body), reader, tensors)
 
 
 def torch_constant(dotted: str) -> TorchConstant | None:
@@ -174,29 +194,123 @@ class _Writer:
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
 
 
+def _named_tensors(arguments: Sequence[str], tensors: tuple[TensorMeta, ...]) -> dict[str, Ref]:
+    values: dict[str, Ref] = {tensor.name: TensorRef(index) for index, tensor in enumerate(tensors)}
+    if missing := [name for name in arguments if name not in values]:
+        raise TextError(f"argument {missing[0]} of forward has no tensor record; add one for each argument")
+    return values
+
+
+def _graph(outputs: tuple[Ref, ...] | None, reader: _Reader, tensors: tuple[TensorMeta, ...]) -> Graph:
+    if outputs is None:
+        raise TextError("forward has no return statement")
+    return Graph(tuple(reader.nodes), tensors, outputs)
+
+
+# What `render` writes before the first statement, and around each. Strings come first, so that names in them are left
+# alone; a name before `=` is an argument's.
+_FORWARD = re.compile(
+    r"import operator\n\nimport torch\n\n\nclass GraphModule\(torch\.nn\.Module\):\n"
+    r"    def forward\(self((?:, [A-Za-z_]\w*)*)\):\n"
+)
+_ASSIGNMENT = re.compile(r"        ([A-Za-z_]\w*) = (.+)")
+_NAME = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])([A-Za-z_]\w*)(?!=)")
+_NOT_VALUES = frozenset((*_ROOTS, "float", "complex", "slice", *keyword.kwlist))
+_SLOT = "passnet_slot_"
+_HOLDERS = (tuple, ArgList, ArgSlice)
+_MAX_FORMS = 50_000
+_forms: dict[str, Node] = {}
+
+
+def _parse_lines(text: str, tensors: tuple[TensorMeta, ...]) -> Graph | None:
+    """Read a text in the form that `render` gives, several times as fast; None for any other.
+
+    Programs repeat their blocks: a line is read with `ast` once for all lines that differ in their operands alone. Each
+    line must be a statement by itself, so nothing passes that `ast` would read otherwise as a whole.
+    """
+    head = _FORWARD.match(text)
+    if head is None or not text.isascii() or _SLOT in text:
+        return None
+    try:
+        reader = _Reader(_named_tensors(head[1].split(", ")[1:], tensors))
+        if not _NOT_VALUES.isdisjoint(reader.values):
+            return None
+        *lines, last = text[head.end() :].removesuffix("\n").split("\n")
+        for line in lines:
+            _read_line(reader, line)
+        if not last.startswith("        return "):
+            return None
+        forward = _find_forward(ast.parse(f"class GraphModule:\n    def forward():\n{last}"))
+        return _graph(reader.read(forward.body), reader, tensors)
+    except (TextError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _read_line(reader: _Reader, line: str) -> None:
+    """Read one line of the body, by the form of a line before it where there is one; raises what `parse` turns."""
+    assignment = _ASSIGNMENT.fullmatch(line)
+    if assignment is None or assignment[1] in _NOT_VALUES:
+        if not line.startswith("        ") or line[8] == " ":
+            raise TextError("not a line of ours")
+        reader.read(ast.parse(line[8:]).body)
+        return
+    refs: list[Ref] = []
+
+    def mark(match: re.Match[str]) -> str:
+        ref = reader.values.get(match[1]) if match[1] else None
+        if ref is None:
+            return match[0]
+        refs.append(ref)
+        return f"{_SLOT}{len(refs) - 1}"
+
+    form = _NAME.sub(mark, assignment[2])
+    known = _forms.get(form)
+    if known is None:
+        slots: dict[str, Ref] = {f"{_SLOT}{number}": OpRef(-1 - number) for number in range(len(refs))}
+        of_form = _Reader(slots)
+        of_form.append(*of_form.operation(ast.parse(form, mode="eval").body))
+        if len(_forms) >= _MAX_FORMS:
+            _forms.clear()
+        known = _forms[form] = of_form.nodes[0]
+    args = tuple([_filled(arg, refs) for arg in known.args])
+    kwargs = tuple([(name, _filled(arg, refs)) for name, arg in known.kwargs])
+    reader.nodes.append(Node(known.op, known.target, args, kwargs))
+    reader.values[assignment[1]] = OpRef(len(reader.nodes) - 1)
+
+
+def _filled(arg: Arg, refs: Sequence[Ref]) -> Arg:
+    """Put the operands of a line in the place of its form's."""
+    if isinstance(arg, OpRef):
+        return _with_path(refs[-1 - arg.index], arg.path)
+    if isinstance(arg, _HOLDERS):
+        return map_refs(arg, lambda ref: _filled(ref, refs))
+    return arg
+
+
+def _with_path(ref: Ref, path: tuple[int, ...]) -> Ref:
+    if not path:
+        return ref
+    if not isinstance(ref, OpRef):
+        raise TextError("an element of a tensor is no operand")
+    return OpRef(ref.index, (*ref.path, *path))
+
+
 class _Reader:
-    """Reads the statements of one `forward`."""
+    """Reads statements with `ast`: `values` says what names stand for, `nodes` are the ops so far."""
 
-    def __init__(self, forward: ast.FunctionDef, tensors: tuple[TensorMeta, ...]) -> None:
-        self._forward = forward
-        self._tensors = tensors
-        self._nodes: list[Node] = []
-        self._values: dict[str, Ref] = {tensor.name: TensorRef(i) for i, tensor in enumerate(tensors)}
-        arguments = [argument.arg for argument in forward.args.args[1:]]
-        if missing := [name for name in arguments if name not in self._values]:
-            raise TextError(f"argument {missing[0]} of forward has no tensor record; add one for each argument")
+    def __init__(self, values: dict[str, Ref]) -> None:
+        self.values = values
+        self.nodes: list[Node] = []
 
-    def read(self) -> Graph:
-        """Return the graph of the whole body."""
+    def read(self, body: Sequence[ast.stmt]) -> tuple[Ref, ...] | None:
+        """Read statements; return what a return statement among them returns."""
         outputs: tuple[Ref, ...] | None = None
-        for statement in self._forward.body:
+        for statement in body:
             if isinstance(statement, ast.Return):
                 outputs = self._returned(statement)
             else:
                 self._read_statement(statement)
-        if outputs is None:
-            raise TextError("forward has no return statement")
-        return Graph(tuple(self._nodes), self._tensors, outputs)
+        return outputs
 
     def _read_statement(self, statement: ast.stmt) -> None:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
@@ -204,17 +318,19 @@ class _Reader:
         goal = statement.targets[0]
         if isinstance(goal, ast.Subscript):
             operand, index = self._value(goal.value), self._index(goal.slice)
-            self._append("operator.setitem", (operand, index, self._value(statement.value)), {})
+            self.append("operator.setitem", (operand, index, self._value(statement.value)), {})
         elif isinstance(goal, ast.Name):
-            self._append(*self._operation(statement.value))
-            self._values[goal.id] = OpRef(len(self._nodes) - 1)
+            self.append(*self.operation(statement.value))
+            self.values[goal.id] = OpRef(len(self.nodes) - 1)
         else:
             raise _unexpected(statement)
 
-    def _append(self, target: str, args: tuple[Arg, ...], kwargs: Mapping[str, Arg]) -> None:
-        self._nodes.append(Node(canonical_op(target, args, kwargs), target, args, tuple(kwargs.items())))
+    def append(self, target: str, args: tuple[Arg, ...], kwargs: Mapping[str, Arg]) -> None:
+        """Add one op."""
+        self.nodes.append(Node(canonical_op(target, args, kwargs), target, args, tuple(kwargs.items())))
 
-    def _operation(self, node: ast.expr) -> tuple[str, tuple[Arg, ...], dict[str, Arg]]:
+    def operation(self, node: ast.expr) -> tuple[str, tuple[Arg, ...], dict[str, Arg]]:
+        """Return target and arguments of the one call that an expression is; raises TextError."""
         if isinstance(node, ast.Subscript):
             return "operator.getitem", (self._value(node.value), self._index(node.slice)), {}
         if isinstance(node, ast.BinOp) and type(node.op) in OPERATOR_NAMES:
@@ -233,10 +349,10 @@ class _Reader:
     def _call(self, node: ast.Call) -> tuple[str, tuple[Arg, ...], dict[str, Arg]]:
         args = tuple(self._value(arg) for arg in node.args)
         kwargs: dict[str, Arg] = {}
-        for keyword in node.keywords:
-            if keyword.arg is None:
+        for given in node.keywords:
+            if given.arg is None:
                 raise _unexpected(node)
-            kwargs[keyword.arg] = self._value(keyword.value)
+            kwargs[given.arg] = self._value(given.value)
         dotted = _dotted_name(node.func)
         if dotted is not None and dotted.split(".")[0] in _ROOTS:
             return dotted, args, kwargs
@@ -247,7 +363,7 @@ class _Reader:
     def _returned(self, statement: ast.Return) -> tuple[Ref, ...]:
         elements = statement.value.elts if isinstance(statement.value, ast.Tuple) else [statement.value]
         refs = [self._value(element) for element in elements if element is not None]
-        return tuple(ref for ref in refs if isinstance(ref, TensorRef | OpRef))
+        return tuple(ref for ref in refs if isinstance(ref, REFS))
 
     def _value(self, node: ast.expr) -> Arg:
         if isinstance(node, ast.Name):
@@ -273,9 +389,9 @@ class _Reader:
         return self._value(node)
 
     def _name(self, node: ast.Name) -> Ref:
-        if node.id not in self._values:
+        if node.id not in self.values:
             raise TextError(f"line {node.lineno}: {node.id} is used before it is defined")
-        return self._values[node.id]
+        return self.values[node.id]
 
     def _element(self, node: ast.Subscript) -> Ref:
         base, index = self._value(node.value), self._value(node.slice)

@@ -61,6 +61,29 @@ def graph_of(nodes: list[Node]) -> Graph:
     return Graph((first, *nodes), tensors, (OpRef(len(nodes)), TensorRef(1)))
 
 
+def read_or_refuse(text: str, graph: Graph) -> str:
+    try:
+        return repr(parse(text, graph.tensors))
+    except TextError:
+        return "refused"
+
+
+edits = st.tuples(st.integers(0, 10**6), st.integers(0, 4), st.text("x_0as=()[]{},.'\"\\#: \n\t;@", max_size=3))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(calls, max_size=4), st.lists(edits, max_size=3))
+def test_edited_text_is_read_by_line_as_it_is_read_whole(
+    drawn: list[tuple[str, tuple[Arg, ...], dict[str, Arg]]], edited: list[tuple[int, int, str]]
+) -> None:
+    graph = graph_of([Node(canonical_op(t, args, kwargs), t, args, tuple(kwargs.items())) for t, args, kwargs in drawn])
+    text = render(graph)
+    for place, length, new in edited:
+        place %= len(text)
+        text = text[:place] + new + text[place + length :]
+    assert read_or_refuse(text, graph) == read_or_refuse("\n" + text, graph)  # not in the form that is read by line
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(calls, max_size=5))
 def test_text_and_samples_give_back_the_very_graph(drawn: list[tuple[str, tuple[Arg, ...], dict[str, Arg]]]) -> None:

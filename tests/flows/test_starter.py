@@ -1,4 +1,4 @@
-"""The main job over the starter list: every model is traced and mined, and the stock queries answer what its rows say."""
+"""The main job over the starter list: all is traced and mined, and stock queries answer what the rows say."""
 
 from __future__ import annotations
 
