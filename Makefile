@@ -16,7 +16,7 @@ refresh: $(INSTALLED)  ## Trace the starter list of models into the corpus and m
 	@echo "Corpus: $(CORPUS). To look at it: $(BIN)/passnet stats --corpus $(CORPUS); $(BIN)/passnet tables --corpus $(CORPUS)"
 
 test: $(INSTALLED)  ## Run the tests (not those marked slow, gpu or hub)
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 lint: $(INSTALLED)  ## Check style, types and the rules of imports
 	@$(BIN)/ruff check .
