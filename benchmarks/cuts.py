@@ -90,25 +90,25 @@ def _run_alone(
 
 
 def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    """Copy a tensor and its strides; an expanded one stays one row."""
-    distinct = tensor[tuple(slice(0, 1) if step == 0 else slice(None) for step in tensor.stride())]
-    return distinct.clone(memory_format=torch.preserve_format).expand(tensor.shape)
+    """Copy a tensor with its strides and its place in its storage: kernels sum in an order that depends on both."""
+    storage = tensor.untyped_storage().clone()
+    return tensor.new_empty(0).set_(storage, tensor.storage_offset(), tensor.shape, tensor.stride())
 
 
 def _table(graph: Graph) -> list[Ref]:
     return [TensorRef(index) for index in range(len(graph.tensors))]
 
 
-def check_graph(graph: Graph, num_cuts: int, rng: random.Random) -> list[str]:
-    """Return what became of `num_cuts` random ranges of a graph."""
+def check_graph(graph: Graph, num_cuts: int, rng: random.Random) -> list[tuple[int, int, str]]:
+    """Return (start, end, what became of it) of `num_cuts` random ranges of a graph."""
     torch.manual_seed(SEED)
     whole = replay(graph, operand_recipe(graph, SEED).make())
     cutter = Cutter(graph)
-    found: list[str] = []
+    found: list[tuple[int, int, str]] = []
     for _ in range(num_cuts):
         start = rng.randrange(len(graph.nodes))
         end = min(start + rng.randint(1, MAX_RANGE_OPS), len(graph.nodes))
-        found.append(try_range(graph, cutter, start, end, whole))
+        found.append((start, end, try_range(graph, cutter, start, end, whole)))
     return found
 
 
@@ -123,17 +123,23 @@ def main() -> None:
     options = parser.parse_args()
     outcomes: Counter[str] = Counter()
     skipped: list[tuple[str, str]] = []
+    different: list[tuple[str, int, int, str]] = []
     num_graphs = 0
     with Corpus.open(options.corpus) as corpus:
         for signature, graph in draw_graphs(corpus, options.graphs, options.max_flop, options.max_bytes):
             rng = random.Random(signature)
             try:
-                outcomes.update(check_graph(graph, options.cuts_per_graph, rng))
+                for start, end, outcome in check_graph(graph, options.cuts_per_graph, rng):
+                    outcomes[outcome] += 1
+                    if outcome.startswith("differs"):
+                        different.append((signature[:16], start, end, outcome))
                 num_graphs += 1
             except (RuntimeError, IndexError, ValueError) as error:  # the whole itself does not run on drawn operands
                 skipped.append((signature, f"{type(error).__name__}: {error}"[:200]))
     if not options.json:
         print_table(["outcome", "ranges"], sorted(outcomes.items()))
+        if different:
+            print_table(["graph", "start", "end", "outcome"], different)
         if skipped:
             print_table(["graph that does not run", "why"], skipped)
     num_ranges = outcomes.total()

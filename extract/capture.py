@@ -8,10 +8,13 @@
     model = capture(name="my_net")(model)  # or one instance
 
 The next forward call leaves `./captured/my_net/` (or `path=`), from real tensors with measured statistics; with
-`corpus=` the graph also becomes `user/my_net` there. The call is the user's own: it runs once, under the gradient
-and training modes in force, and returns what it always does. Where a program cannot be recorded the call goes on as
-if nobody watched, and a `CaptureWarning` says why; an exception of the program is the caller's, and nothing is
-written. A captured module called inside another captured call is part of that one.
+`corpus=` the graph also becomes `user/my_net` there. The call is the user's own: it runs under the gradient and
+training modes in force and returns what it always does. It runs once, but for modules that have torch's fused
+encoder in them, which torch would take another way when watched: these run once more, unwatched. Where a program cannot
+be recorded the call goes on as if nobody watched, and a `CaptureWarning` says why; one also says where the program
+is only part of the model (it reads values of its input, or puts new tensors in the place of buffers). An exception of
+the program is the caller's, and nothing is written. A captured module called inside another captured call is part of
+that one.
 
 With `num_calls` above 1 that many calls are recorded and the sample is a folder of `subgraph_0/`, `subgraph_1/`, ...:
 one for each call that is another program, or the same at other shapes; a call seen before adds nothing.
@@ -26,6 +29,7 @@ import types
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -37,7 +41,7 @@ from extract.failure import SubjectError
 from extract.graph import Graph
 from extract.hashing import hash_graph
 from extract.model_ref import ModelRef, Trace, ValueRead
-from extract.sample_folder import write_samples
+from extract.sample_folder import graph_hashes_in, write_samples
 
 Module = TypeVar("Module", bound=torch.nn.Module)
 
@@ -46,7 +50,7 @@ _capturing = threading.local()
 
 
 class CaptureWarning(UserWarning):
-    """A call that was asked for could not be captured; says why."""
+    """A call that was asked for could not be captured, or not all of it; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +64,21 @@ class CaptureConfig:
 
 
 def capture(
-    *, name: str, path: str | Path | None = None, corpus: str | Path | None = None, num_calls: int = 1
+    *misplaced: Any,
+    name: str = "",
+    path: str | Path | None = None,
+    corpus: str | Path | None = None,
+    num_calls: int = 1,
 ) -> Callable[[Any], Any]:
     """Return a decorator for a module class, or a function that takes a module and gives it back, armed.
 
-    Raises ValueError for a name that is no plain relative path, or `num_calls` below 1.
+    `name` names the model; `path` is the folder of its sample (default: `captured/<name>` in the working directory),
+    which is replaced where it holds a sample; `corpus` a corpus that the graphs enter as `user/<name>`, made when
+    missing; `num_calls` how many of the next calls are recorded. Raises ValueError for a name that is no plain relative
+    path, or `num_calls` below 1, TypeError for anything given without a name.
     """
+    if misplaced:
+        raise TypeError('capture takes keywords alone: @capture(name="my_net"), or capture(name="my_net")(model)')
     parts = Path(name).parts
     if not name or Path(name).is_absolute() or any(not part.strip(".") for part in parts) or "\\" in name:
         raise ValueError(f"capture: name={name!r} is no plain name; use letters, digits and single slashes")
@@ -155,7 +168,7 @@ class _Session:
         self._config = config
         self._left = config.num_calls
         self._lock = threading.Lock()
-        self._graphs: dict[str, Graph] = {}
+        self._traces: dict[str, tuple[Trace, datetime]] = {}
 
     @property
     def is_done(self) -> bool:
@@ -184,36 +197,71 @@ class _Session:
         finally:
             _capturing.active = False
         try:
-            self._keep(module, recorded)
+            findings = self._keep(module, recorded)
         except SubjectError as failure:
-            self._warn(f"{failure.reason}: {failure.detail}")
+            findings = [f"was not captured: {failure.reason}: {failure.detail}", *self._keep_failure(failure)]
         except Exception as error:  # foreign code: a disk or corpus that refuses must not cost the user the result
-            self._warn(f"{type(error).__name__}: {error}")
+            findings = [f"was not captured: {type(error).__name__}: {error}"]
+        for finding in findings:
+            text = f"{self._config.name} {' '.join(finding.split())}"
+            warnings.warn(text, CaptureWarning, stacklevel=3)
         return recorded.returned
 
-    def _keep(self, module: torch.nn.Module, recorded: CapturedCall) -> None:
+    def _keep(self, module: torch.nn.Module, recorded: CapturedCall) -> list[str]:
+        """Write what was recorded and return what there is to say about it; raises `SubjectError`."""
         graph = recorded.graph()
-        signature = hash_graph(graph).signature_sha256
+        hashes = hash_graph(graph)
         with self._lock:
-            if signature in self._graphs:
-                return
-            part = len(self._graphs)
-            self._graphs[signature] = graph
-            parts = list(self._graphs.values())
-        config = self._config
-        write_samples(config.path, parts, several=config.num_calls > 1, model_name=config.name, source="user")
+            if hashes.signature_sha256 in self._traces:
+                return []
+            trace = _trace(self._config, module, graph, recorded.value_reads, len(self._traces))
+            self._traces[hashes.signature_sha256] = trace, datetime.now(UTC)
+            traces = list(self._traces.values())
+        config, findings = self._config, _findings(recorded)
+        if trace.part == 0 and (replaced := set(graph_hashes_in(config.path)) - {hashes.graph_sha256}):
+            findings.append(f"replaced the sample of another program in {config.path} (graph {min(replaced)[:12]})")
+        write_samples(config.path, traces, several=config.num_calls > 1, model_name=config.name, source="user")
         if config.corpus is not None:
-            _enter_corpus(config, module, graph, recorded.value_reads, part)
+            from storage.user_models import add_user_model  # only who asks for a corpus needs what it is made of
 
-    def _warn(self, why: str) -> None:
-        warnings.warn(f"{self._config.name} was not captured: {' '.join(why.split())}", CaptureWarning, stacklevel=4)
+            add_user_model(config.corpus, trace, collect_custom_ops(graph))
+        return findings
+
+    def _keep_failure(self, failure: SubjectError) -> list[str]:
+        """Add a row of failures to the corpus, if there is one, and return what there is to say about that."""
+        if self._config.corpus is None:
+            return []
+        try:
+            from storage.user_models import add_failure
+
+            add_failure(self._config.corpus, f"user/{self._config.name}", failure)
+        except Exception as error:  # foreign code: as above
+            return [f"has no row of failures: {type(error).__name__}: {error}"]
+        return []
 
 
-def _enter_corpus(
+def _findings(recorded: CapturedCall) -> list[str]:
+    """Say in what the recorded program is less than the model; to be asked once its graph is made."""
+    found: list[str] = []
+    read = [one for one in recorded.value_reads if one.depends_on_input]
+    if read:
+        methods = ", ".join(dict.fromkeys(one.method for one in read))
+        found.append(
+            f"is captured for this input alone: the program reads values that depend on it ({methods}, first before op "
+            f"{read[0].op_index}); what it made of them are constants"
+        )
+    if recorded.assigned:
+        names = ", ".join(recorded.assigned[:5])
+        found.append(
+            f"is captured without the new values of the buffers {names}: they were assigned, not written in place, so "
+            "the program does not return them"
+        )
+    return found
+
+
+def _trace(
     config: CaptureConfig, module: torch.nn.Module, graph: Graph, value_reads: tuple[ValueRead, ...], part: int
-) -> None:
-    from storage.user_models import add_user_model  # only who asks for a corpus needs what it is made of
-
+) -> Trace:
     model = ModelRef(
         model_id=f"user/{config.name}",
         source="user",
@@ -221,6 +269,4 @@ def _enter_corpus(
         num_parameters=sum(parameter.numel() for parameter in module.parameters()),
         inputs=tuple(tensor.original_name for tensor in graph.tensors if tensor.kind == "input"),
     )
-    trace = Trace(model, graph, "function_mode", "real", value_reads, torch.__version__, None, None, part)
-    if config.corpus is not None:
-        add_user_model(config.corpus, trace, collect_custom_ops(graph))
+    return Trace(model, graph, "function_mode", "real", value_reads, torch.__version__, None, None, part)

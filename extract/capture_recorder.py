@@ -8,6 +8,7 @@ apart) carry gradients, and give way to the originals in what the call returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from extract.assembly import assemble
 from extract.failure import Reason, SubjectError
+from extract.fast_paths import may_be_fused, undone
 from extract.graph import Graph, Node, Ref
 from extract.model_ref import ValueRead
 from extract.recorder import Recorder
@@ -25,10 +27,21 @@ from extract.witness import Witness
 
 
 class CapturedCall:
-    """What one call returned, and what was recorded of it."""
+    """What one call returned, and what was recorded of it.
 
-    def __init__(self, returned: Any, recorder: _HarmlessRecorder | None, outputs: list[Ref], why: SubjectError | None):
+    `assigned` names buffers that the call put another tensor in the place of: the graph does not return those.
+    """
+
+    def __init__(
+        self,
+        returned: Any,
+        recorder: _HarmlessRecorder | None,
+        outputs: list[Ref],
+        why: SubjectError | None,
+        assigned: tuple[str, ...] = (),
+    ) -> None:
         self.returned = returned
+        self.assigned = assigned
         self.value_reads: tuple[ValueRead, ...] = ()
         self._recorder = recorder
         self._outputs = outputs
@@ -47,14 +60,39 @@ class CapturedCall:
 def record_call(
     module: torch.nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, subject: str
 ) -> CapturedCall:
-    """Run `forward(*args, **kwargs)` once and return what it returns, with its recording; raises what forward does."""
+    """Run `forward(*args, **kwargs)` and return what it returns, with its recording; raises what forward does.
+
+    It runs once, but for a module that would run otherwise when watched (`extract.fast_paths`).
+    """
+    if not may_be_fused(module):
+        return _record(module, forward, args, kwargs, subject)
+    recorded: CapturedCall | None = None
+    with suppress(Exception), undone(_tensors_of(module, args, kwargs)):  # foreign code: the call below says the same
+        recorded = _record(module, forward, args, kwargs, subject)
+    returned = forward(*args, **kwargs)
+    if recorded is None:
+        why = SubjectError(subject, Reason.FORWARD_FAILED, "it raises when watched, and not otherwise")
+        return CapturedCall(returned, None, [], why)
+    recorded.returned = returned
+    return recorded
+
+
+def _tensors_of(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
+    return [*flatten_tensors((args, kwargs)), *module.buffers()]
+
+
+def _record(
+    module: torch.nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], subject: str
+) -> CapturedCall:
     try:
         recorder, witness = _prepare(module, args, kwargs, subject)
     except SubjectError as why:
         return CapturedCall(forward(*args, **kwargs), None, [], why)
+    buffers = dict(module.named_buffers())
     with recorder, witness:
         returned = forward(*args, **kwargs)
     failure = recorder.failure or witness.failure
+    assigned = tuple(name for name, buffer in module.named_buffers() if buffer is not buffers.get(name))
     outputs: list[Ref] = []
     if failure is None:
         try:
@@ -65,7 +103,7 @@ def record_call(
                 failure = SubjectError(subject, Reason.NO_TENSOR_OUTPUT, detail)
         except SubjectError as why:
             failure = why
-    return CapturedCall(_with_originals(returned, recorder), recorder, outputs, failure)
+    return CapturedCall(_with_originals(returned, recorder), recorder, outputs, failure, assigned)
 
 
 def _prepare(

@@ -7,29 +7,38 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 
-from extract.graph import Graph
-from extract.sample import ALL_FILE_NAMES, sample_files
+from extract.model_ref import Trace
+from extract.provenance import provenance_of_trace
+from extract.sample import ALL_FILE_NAMES, SampleExtras, sample_files
 
 _PART = re.compile(r"subgraph_\d+")
 
 
 def write_samples(
-    path: Path, graphs: Sequence[Graph], *, several: bool, model_name: str | None = None, source: str | None = None
+    path: Path, traces: Sequence[tuple[Trace, datetime]], *, several: bool, model_name: str, source: str
 ) -> None:
-    """Write the sample of a model; with `several` its graphs lie in subgraph_0/, subgraph_1/, ...
+    """Write the sample of a model from its traces and when they were made; with `several` they lie in subgraph_0/, ...
 
     A sample that was there before is replaced. Raises FileExistsError for a folder that holds anything else.
     """
     _check_replaceable(path)
     texts: list[tuple[str, str]] = []
-    for number, graph in enumerate(graphs):
+    for number, (trace, traced_at) in enumerate(traces):
         prefix = f"subgraph_{number}/" if several else ""
-        files = sample_files(graph, model_name=model_name, source=source)
+        extras = SampleExtras(provenance_of_trace(trace, traced_at))
+        files = sample_files(trace.graph, model_name=model_name, source=source, extras=extras)
         texts += [(prefix + name, text) for name, text in files.items()]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_folder(path, texts, replace=True)
+
+
+def graph_hashes_in(path: Path) -> list[str]:
+    """Return the graph_sha256 of each graph that a sample's folder holds now; empty where there is none."""
+    files = [path / "graph_hash.txt", *sorted(path.glob("subgraph_*/graph_hash.txt"))]
+    return [file.read_text(encoding="utf-8").strip() for file in files if file.is_file()]
 
 
 def write_folder(path: Path, files: Iterable[tuple[str, str]], *, replace: bool = False) -> None:

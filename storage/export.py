@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.compute as pc
 
 from extract.hashing import GraphHashes
+from extract.provenance import provenance_of_rows
 from extract.sample import SampleExtras, sample_files
 from storage.corpus import Corpus
 from storage.query import run_query
 from storage.records import graph_from_rows
-from storage.sample_records import provenance_of
 
 # Graphs read together: their texts and nodes are held in memory.
 _GRAPHS_PER_READ = 50
@@ -102,7 +102,7 @@ def _rows_by_key(corpus: Corpus, table: str, model_ids: set[str]) -> dict[str, d
 def _extras(
     model: Mapping[str, Any], source: Mapping[str, Any], graph: Mapping[str, Any], given: Mapping[str, Any] | None
 ) -> SampleExtras:
-    provenance = provenance_of(model, source, graph)
+    provenance = provenance_of_rows(model, source, graph)
     if given is None:
         return SampleExtras(provenance)
     facts = json.loads(given["graph_net"] or "{}")

@@ -68,21 +68,6 @@ def renamed(tables: Mapping[str, pa.Table], model_id: str, part: int) -> dict[st
     return found
 
 
-def provenance_of(model: Mapping[str, Any], source: Mapping[str, Any], graph: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an export notes of a graph's rows in `models`, `graph_sources` and `graphs`."""
-    named = {key: value for key, value in model.items() if value is not None}
-    return {
-        "model": named,
-        "part": source["part"],
-        **{key: source.get(key) for key in ("tracer", "break_reason", "torch_version")},
-        "traced_at": source["traced_at"].isoformat(),
-        "domain": graph["domain"],
-        "graph_tracer": graph["tracer"],
-        "tensor_mode": graph["tensor_mode"],
-        "value_reads": [[read["op_index"], read["method"], read["depends_on_input"]] for read in graph["value_reads"]],
-    }
-
-
 def _with_cell(rows: pa.Table, column: str, value: Any) -> pa.Table:
     place = rows.schema.get_field_index(column)
     field = rows.schema.field(place)

@@ -4,7 +4,7 @@
 SELECT failures.*
 FROM failures
 LEFT JOIN (SELECT DISTINCT model_id FROM graph_sources) AS traced
-    ON traced.model_id = failures.subject AND failures.step IN ('discover', 'build', 'trace')
+    ON traced.model_id = failures.subject AND failures.step IN ('discover', 'build', 'trace', 'capture')
 LEFT JOIN (SELECT DISTINCT 'import/' || imported_from AS subject FROM samples) AS imported
     ON imported.subject = failures.subject AND failures.step = 'import'
 WHERE traced.model_id IS NULL AND imported.subject IS NULL
