@@ -1,8 +1,9 @@
--- What mining gave, by kind: subgraphs, their distinct structures and op sequences, ops, support, places, exclusions.
+-- What mining gave, by kind: subgraphs, their distinct structures (for single ops: keys) and op sequences, ops, support,
+-- places, exclusions.
 SELECT
     kind,
     count(*) AS subgraphs,
-    count(DISTINCT structure_sha256) AS structures,
+    count(DISTINCT coalesce(structure_sha256, subgraph_sha256)) AS structures,
     count(DISTINCT op_sequence_xxh3) AS op_sequences,
     round(avg(num_ops), 1) AS mean_ops,
     max(num_ops) AS max_ops,
