@@ -20,7 +20,7 @@ import pyarrow as pa
 from storage.filesystem import TEMPORARY_PREFIX, make_folder, publish, remove
 from storage.lease import RUNS_FOLDER
 from storage.manifest import Manifest, Shard
-from storage.queries import VIEWS, mentioned_tables, query_text, tables_of
+from storage.queries import MACROS, VIEWS, mentioned_tables, query_text, tables_of
 from storage.schemas import SCHEMA_VERSION, SCHEMAS, TABLE_DESCRIPTIONS, describe
 
 FILE_NAME: Final = "corpus.duckdb"
@@ -46,6 +46,8 @@ def connect(root: Path, manifest: Manifest, tables: Iterable[str] | None = None)
     if tables is not None:
         wanted = mentioned_tables(" ".join(tables))
         chosen = [name for name in SCHEMAS if name in wanted]
+    for macro in MACROS:
+        connection.execute(query_text(macro))
     for table in chosen:
         connection.execute(_view(table, manifest.shards(table), str(root) + "/"))
     for view in VIEWS:
@@ -85,6 +87,8 @@ def duckdb_type(arrow_type: pa.DataType) -> str:
 def _write_views(path: Path, root: Path, manifest: Manifest) -> None:
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"SET VARIABLE corpus = {_quote(str(root))}")
+        for macro in MACROS:
+            connection.execute(query_text(macro))
         for table, schema in SCHEMAS.items():
             connection.execute(_view(table, manifest.shards(table), None))
             connection.execute(f"COMMENT ON VIEW {table} IS {_quote(TABLE_DESCRIPTIONS[table])}")

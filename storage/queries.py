@@ -1,4 +1,4 @@
-"""The SQL files of `storage/sql`, one query each, by name; `VIEWS` are those that every catalogue carries."""
+"""The SQL files of `storage/sql`, one query each, by name; every catalogue carries `VIEWS`, and the `MACROS` that queries call."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Final
 from storage.schemas import SCHEMAS
 
 VIEWS: Final = ("current_failures", "current_constraints", "coverage", "subgraph_support")
+MACROS: Final = ("is_view",)
 _FOLDER: Final = Path(__file__).with_name("sql")
 
 

@@ -67,7 +67,8 @@ def op_bigrams(scan: Scan) -> pl.LazyFrame:
 
 def memory_traffic_by_op(scan: Scan) -> pl.LazyFrame:
     """Memory traffic by op."""
-    kept = scan("nodes").filter(~pl.col("op").is_in(_VIEWS)).group_by("op")
+    is_slice = (pl.col("op") == "getitem") & ~pl.col("operand_ops").str.contains(" ", literal=True)
+    kept = scan("nodes").filter(~pl.col("op").is_in(_VIEWS) & ~is_slice).group_by("op")
     found = kept.agg(
         pl.len().alias("calls"),
         pl.col("operand_bytes").cast(pl.Float64).sum().alias("read_bytes"),

@@ -28,6 +28,10 @@ _ELEMENTWISE = set(
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "int64": 8, "int32": 4, "float64": 8, "bool": 1, "uint8": 1}
 
 
+def _is_view(node: Row) -> bool:
+    return node["op"] in _VIEWS or (node["op"] == "getitem" and len(node["operands"]) == 1)
+
+
 def op_histogram_by_domain(rows: Rows) -> Answer:
     uses: Counter[tuple[str, str]] = Counter()
     graphs: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -251,7 +255,7 @@ def memory_traffic_by_op(rows: Rows) -> Answer:
     read: Counter[str] = Counter()
     written: Counter[str] = Counter()
     for node in rows.all_nodes():
-        if node["op"] not in _VIEWS:
+        if not _is_view(node):
             distinct = {key: (shape, dtype) for _, shape, dtype, key in rows.operands(node) if shape is not None}
             calls[node["op"]] += 1
             read[node["op"]] += _num_bytes([(shape, dtype) for shape, dtype in distinct.values() if dtype])
@@ -267,7 +271,7 @@ def largest_intermediates(rows: Rows) -> Answer:
         sizes = {
             node["index"]: _num_bytes([(output["shape"], output["dtype"]) for output in node["outputs"]])
             for node in nodes
-            if node["op"] not in _VIEWS
+            if not _is_view(node)
         }
         if sizes:
             index = min(sizes, key=lambda index: (-sizes[index], index))
@@ -342,9 +346,9 @@ def in_place_share(rows: Rows) -> Answer:
 def view_share(rows: Rows) -> Answer:
     found: Answer = []
     for family, signatures in _by_family(rows).items():
-        ops = [op for signature in signatures for op in rows.graphs[signature]["op_sequence"]]
-        views = sum(op in _VIEWS for op in ops)
-        found.append((family, len(signatures), views, views / len(ops)))
+        nodes = [node for signature in signatures for node in rows.nodes[signature]]
+        views = sum(map(_is_view, nodes))
+        found.append((family, len(signatures), views, views / len(nodes)))
     return sorted(found, key=lambda line: (-line[3], line[0]))
 
 

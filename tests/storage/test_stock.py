@@ -56,6 +56,14 @@ def test_a_stock_query_gives_what_a_loop_over_the_rows_gives(corpus: Corpus, row
     assert_same(given, ANSWERS[name](rows))
 
 
+def test_getitem_by_slices_is_a_view_and_by_index_tensors_a_copy(corpus: Corpus) -> None:
+    query = "SELECT DISTINCT len(operands), is_view(op, operand_ops) FROM nodes WHERE op = 'getitem' ORDER BY ALL"
+    assert list(run_sql(corpus, query).rows) == [(1, True), (3, False)]
+    traffic = {op: calls for op, calls, *_ in run_sql(corpus, stock_query("memory_traffic_by_op").sql).rows}
+    copies = "SELECT count(*) FROM nodes WHERE op = 'getitem' AND len(operands) > 1"
+    assert [(traffic["getitem"],)] == list(run_sql(corpus, copies).rows)
+
+
 def test_stock_queries_run_on_an_empty_corpus(tmp_path: Path) -> None:
     with Corpus.create(tmp_path / "empty") as empty, empty.connect() as connection:
         for name in STOCK_QUERIES:

@@ -1,15 +1,11 @@
 -- Largest intermediate values
--- The first op of each graph that returns the most bytes, views left out. These values decide whether a graph fits a
--- device, and are the first to recompute or to fuse away.
+-- The first op of each graph that returns the most bytes, views (macro is_view) left out. These values decide whether a
+-- graph fits a device, and are the first to recompute or to fuse away.
 -- :limit = 50 | how many graphs
 WITH largest AS (
     SELECT signature_sha256, max(output_bytes) AS output_bytes
     FROM nodes
-    WHERE
-        op NOT IN (
-            'view', 'transpose', 'permute', 't', 'expand', 'expand_as', 'squeeze', 'unsqueeze', 'narrow', 'select',
-            'chunk', 'split', 'unbind', 'movedim', 'diagonal', 'detach', 'unfold', 'view_as', 'unflatten', 'as_strided'
-        )
+    WHERE NOT is_view(op, operand_ops)
     GROUP BY signature_sha256
     ORDER BY output_bytes DESC NULLS LAST, signature_sha256
     LIMIT coalesce(getvariable('limit'), 50)::BIGINT
@@ -25,10 +21,6 @@ SELECT
 FROM largest
 JOIN nodes USING (signature_sha256, output_bytes)
 JOIN (SELECT signature_sha256, min(model_id) AS model_id FROM graph_sources GROUP BY signature_sha256) USING (signature_sha256)
-WHERE
-    op NOT IN (
-        'view', 'transpose', 'permute', 't', 'expand', 'expand_as', 'squeeze', 'unsqueeze', 'narrow', 'select',
-        'chunk', 'split', 'unbind', 'movedim', 'diagonal', 'detach', 'unfold', 'view_as', 'unflatten', 'as_strided'
-    )
+WHERE NOT is_view(op, operand_ops)
 GROUP BY signature_sha256, output_bytes
 ORDER BY output_bytes DESC, signature_sha256;

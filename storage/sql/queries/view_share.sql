@@ -1,16 +1,9 @@
 -- Views by family
--- Which share of a family's ops only looks at memory in another way (view, transpose, slices, ...). They launch nothing,
--- but stand between the ops that a compiler would fuse. reshape, contiguous and to may copy and are not counted.
+-- Which share of a family's ops only looks at memory in another way (view, transpose, getitem by slices, ...: macro
+-- is_view). They launch nothing, but stand between the ops that a compiler would fuse. reshape, contiguous and to may
+-- copy and are not counted.
 WITH per_graph AS (
-    SELECT
-        signature_sha256,
-        count(*) AS ops,
-        count(*) FILTER (
-            op IN (
-                'view', 'transpose', 'permute', 't', 'expand', 'expand_as', 'squeeze', 'unsqueeze', 'narrow', 'select',
-                'chunk', 'split', 'unbind', 'movedim', 'diagonal', 'detach', 'unfold', 'view_as', 'unflatten', 'as_strided'
-            )
-        ) AS views
+    SELECT signature_sha256, count(*) AS ops, count(*) FILTER (is_view(op, operand_ops)) AS views
     FROM nodes
     GROUP BY signature_sha256
 ),
