@@ -192,7 +192,7 @@ def _resolve_registered_op(target: str) -> Callable[..., Any]:
         raise UnknownCallable(f"{target}: higher-order operators cannot be replayed")
     schemas = torch._C._jit_get_schemas_for_operator(f"{namespace}::{name}")
     if not schemas:
-        raise UnknownCallable(f"{target} is not registered")
+        raise UnknownCallable(f"{target} is not registered; name the module that registers it with --import")
     if not all(_may_run(namespace, schema) for schema in schemas) and name not in _canonical_names():
         raise UnknownCallable(f"{target} is no computation on tensors")
     packet: Any = torch.ops

@@ -87,6 +87,7 @@ def validate(
         RealBudget(max_bytes, max_flop),
         max_params,
         max_seconds,
+        tuple(import_modules),
     )
     with Corpus.open(corpus, write=True) as opened:
         pool = SandboxPool(workers or os.cpu_count() or 1, import_modules, Limits(seconds=graph_seconds))

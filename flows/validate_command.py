@@ -53,7 +53,8 @@ def validate(
     """Check the stored graphs and store the verdicts; run it again to go on where it stopped.
 
     The smallest graphs come first. A graph that has its verdicts at the level is left alone, except that one left out
-    for its cost is taken up by a run with larger bounds.
+    for its cost is taken up by a run with larger bounds, and one with an op that was not registered by a run with
+    --import.
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()

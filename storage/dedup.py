@@ -3,7 +3,7 @@
 Graphs, their texts and their nodes come and go together, by signature_sha256; a graph whose source is already known
 under the same (model_id, part) is dropped with it. Rows that leave something open give way to later ones that do not:
 in `models` one without `num_parameters` (a model is named first and built later), in `constraints` one that was not
-reached, for its cost or for the machine's sake.
+reached, for its cost, an op that was not registered or the machine's sake.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ _FOLLOWERS = ("graph_texts", "nodes")
 _SUPERSEDABLE = ("models", "constraints")
 _PLAIN = tuple(table for table in KEYS if table not in {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs"})
 _OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason"}
-OPEN_REASONS = frozenset({"over_budget", *(reason.value for reason in Reason if reason.is_transient)})
-"""Reasons of a verdict that say nothing about the graph: a larger budget or another day may reach one."""
+OPEN_REASONS = frozenset({"over_budget", "op_not_allowed", *(reason.value for reason in Reason if reason.is_transient)})
+"""Reasons of a verdict that say nothing about the graph: a larger budget, modules that register its ops or another day
+may reach one."""
 
 Key = tuple[Any, ...]
 

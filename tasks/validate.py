@@ -33,7 +33,7 @@ class ValidationConfig:
     """What a run of validations was given, as its manifests record it.
 
     `budget` bounds one run of a graph, `max_params` (None: any size) the models that `fidelity` builds, `max_seconds`
-    the whole run: no graph is begun after it.
+    the whole run: no graph is begun after it. Its children have imported `import_modules`, which register ops.
     """
 
     run_id: str
@@ -42,6 +42,7 @@ class ValidationConfig:
     budget: RealBudget = field(default_factory=RealBudget)
     max_params: int | None = None
     max_seconds: float | None = None
+    import_modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,15 @@ class ValidationSession:
 def find_candidates(
     corpus: Corpus, config: ValidationConfig, model_ids: Sequence[str] | None = None
 ) -> list[Candidate]:
-    """Return the graphs (of these models, where given) that lack verdicts, the smallest first."""
+    """Return the graphs (of these models, where given) that lack verdicts, the smallest first.
+
+    Where the run imports modules, a verdict that an op was not registered counts as missing.
+    """
     wanted = (*CHECKS[config.level], *([FIDELITY] if config.fidelity else []))
     parameters: dict[str, object] = {
         "levels": LEVELS_REACHED[config.level],
         "open_reasons": list(TRANSIENT),
+        "has_imports": bool(config.import_modules),
         "model_ids": None if model_ids is None else list(model_ids),
         "max_bytes": float(config.budget.max_bytes),
         "max_flop": float(config.budget.max_flop),

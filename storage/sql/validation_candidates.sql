@@ -1,6 +1,7 @@
 -- Graphs with one model each and the checks that have a verdict at $levels, from the smallest graph (elements of the
 -- tensors that it takes and its ops return) to the largest. A verdict does not count where a transient failure stands
--- for it ($open_reasons), or where a check was left out for a cost that $max_bytes, $max_flop and $max_params now allow.
+-- for it ($open_reasons), where a check was left out for a cost that $max_bytes, $max_flop and $max_params now allow, or
+-- where an op was not registered and modules are now imported ($has_imports).
 WITH sizes AS (
     SELECT
         signature_sha256,
@@ -24,6 +25,9 @@ judged AS (
     WHERE
         (list_contains($levels, level) OR "constraint" = 'fidelity')
         AND NOT list_contains($open_reasons, coalesce(reason, ''))
+        AND NOT (
+            $has_imports AND coalesce(reason, '') = 'op_not_allowed' AND contains(coalesce(detail, ''), ' is not registered')
+        )
         AND NOT (
             coalesce(reason, '') = 'over_budget'
             AND coalesce(TRY_CAST(regexp_extract(detail, 'about (\d+) bytes', 1) AS DOUBLE), 0) <= $max_bytes

@@ -165,7 +165,7 @@ KEPT: dict[str, tuple[list[str], str]] = {
             "%5 = sigmoid input=%4",
             "return %3 %5",
         ],
-        "torch.ops.their_lib.fast_swish.default is not registered",
+        "torch.ops.their_lib.fast_swish.default is not registered; name the module that registers it with --import",
     ),
     "item": (
         [

@@ -82,6 +82,13 @@ def test_an_op_off_the_allowlist_is_never_run(graph: Graph, tmp_path: Path) -> N
     assert found["runnable"].reason == "op_not_allowed"
 
 
+def test_an_op_that_is_not_registered_names_the_option_that_registers_it(graph: Graph) -> None:
+    node = Node("their_lib.swish", "torch.ops.their_lib.swish.default", (TensorRef(0),))
+    found = verdicts(stored(replace(graph, nodes=(*graph.nodes, node))))["runnable"]
+    assert (found.outcome, found.reason) == ("failed", "op_not_allowed")
+    assert (found.detail or "").endswith("is not registered; name the module that registers it with --import")
+
+
 def test_a_replay_that_gives_other_shapes_than_recorded_is_found(graph: Graph) -> None:
     *rest, last = graph.nodes
     grown = replace(last, outputs=tuple(replace(o, shape=(9, 9), stride=(9, 1)) for o in last.outputs))

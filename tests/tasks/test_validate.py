@@ -157,6 +157,27 @@ def test_a_verdict_left_out_for_its_cost_gives_way_to_one_of_a_larger_budget(cor
         assert connection.execute("SELECT count(*) FROM constraints WHERE reason = 'over_budget'").fetchone() == (0,)
 
 
+def test_a_verdict_on_an_op_that_was_not_registered_gives_way_where_modules_are_imported(tmp_path: Path) -> None:
+    made = (OutputMeta((), (4,), (1,), "float32"),)
+    op = Node("passnet_python.twice", "torch.ops.passnet_python.twice.default", (TensorRef(0),), (), made)
+    read = Node("torch.Tensor.item", "torch.Tensor.item", (TensorRef(0),), (), made)
+    bare = ValidationConfig("run")
+    given = replace(bare, import_modules=("tests.custom_ops.python_ops",))
+    with Corpus.create(tmp_path / "corpus") as corpus:
+        traces = [trace_of("op", graph_of(op)), trace_of("read", graph_of(read))]
+        corpus.commit(corpus.stage(batch(traces), "run"), "run")
+        for config in (bare, given):
+            pool = SandboxPool(1, config.import_modules, Limits(seconds=30.0))
+            shard(ValidationSession(corpus, pool, lambda outcome: None), find_candidates(corpus, config), config)
+            pool.close()
+            assert not find_candidates(corpus, bare)
+            left = [candidate.model_id for candidate in find_candidates(corpus, given)]
+            assert left == (["test/op"] if config is bare else [])
+        query = "SELECT model_id, outcome, reason FROM constraints JOIN graph_sources USING (signature_sha256)"
+        found = corpus.connect().execute(f"{query} WHERE \"constraint\" = 'runnable' ORDER BY ALL").fetchall()
+    assert found == [("test/op", "passed", None), ("test/read", "failed", "op_not_allowed")]
+
+
 def test_no_graph_is_begun_after_the_deadline(corpus: Corpus, pool: SandboxPool) -> None:
     session = ValidationSession(corpus, pool, lambda outcome: None, deadline=0.0)
     assert shard(session, find_candidates(corpus, CONFIG)) == []
