@@ -1,6 +1,7 @@
 -- What became of each model that a source named: failed, traced or clean, and why it is not clean.
 -- Clean: the program uses every modality that the forward takes, no value was guessed, and at least 99 % of the
--- parameters take part or the others are explained (docs/definitions.md, section 2).
+-- parameters take part or the others are explained (docs/definitions.md, section 2). A model that was captured or
+-- imported came with its inputs: it is traced, and clean only where its sample says what was recorded of it.
 WITH traced AS (
     SELECT
         model_id,
@@ -29,6 +30,8 @@ SELECT
     END AS status,
     CASE
         WHEN traced.model_id IS NULL THEN coalesce(failed.reason || ': ' || failed.detail, 'not tried')
+        WHEN traced.num_guesses IS NULL AND source = 'user' THEN 'captured: inputs are the user''s own'
+        WHEN traced.num_guesses IS NULL AND source = 'import' THEN 'imported: inputs are the sample''s own'
         WHEN traced.num_guesses IS NULL THEN 'traced before this was recorded'
         WHEN len(missing) > 0 THEN 'not received: ' || array_to_string(missing, ', ')
         WHEN traced.num_guesses > 0 THEN traced.num_guesses || ' values guessed'

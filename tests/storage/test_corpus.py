@@ -182,6 +182,19 @@ def test_a_corpus_of_the_first_schema_is_read_whole_and_added_to(corpus: Corpus)
         assert connection.execute("SELECT count(*) FROM models").fetchall() == [(2,)]
 
 
+def test_coverage_says_that_a_model_was_captured_or_imported(corpus: Corpus) -> None:
+    traces = [
+        dataclasses.replace(small_trace(name), model=ModelRef(f"{name}/net", name)) for name in ("import", "user")
+    ]
+    _commit(corpus, batch(traces))
+    with corpus.connect() as connection:
+        found = connection.execute("SELECT source, status, reason FROM coverage ORDER BY source").fetchall()
+    assert found == [
+        ("import", "traced", "imported: inputs are the sample's own"),
+        ("user", "traced", "captured: inputs are the user's own"),
+    ]
+
+
 def test_nodes_of_an_older_schema_are_sound_and_the_run_is_filled_in_when_staged(corpus: Corpus) -> None:
     _commit(corpus, batch([small_trace("old")]))
     assert corpus.read("graph_sources").column("run_id").to_pylist() == ["run"]
