@@ -23,6 +23,9 @@ _MODULES = {
     "hub": "extract.hub_source",
 }
 
+_WITHOUT_MODULES = {"user": "captured", "import": "imported"}
+"""Sources whose models exist as graphs alone, and how these came."""
+
 Weights = Literal["meta", "random"]
 
 
@@ -89,6 +92,9 @@ def list_models(source: str, heads: tuple[str, ...] = (BASE_HEAD,)) -> list[Mode
 def prepare(model_id: str, preparation: Preparation | None = None) -> Prepared:
     """Build one model and make its inputs ready; raises `SubjectError`."""
     name = model_id.partition("/")[0]
+    if name in _WITHOUT_MODULES:
+        detail = f"there is no model to build: it was {_WITHOUT_MODULES[name]}, and only its graph is kept"
+        raise SubjectError(model_id, Reason.UNKNOWN_MODEL, detail)
     if name not in _MODULES:
         detail = f"no source is called {name!r}; model ids open with one of: {', '.join(_MODULES)}"
         raise SubjectError(model_id, Reason.UNKNOWN_MODEL, detail)

@@ -66,6 +66,13 @@ def test_what_is_over_budget_or_has_no_source_does_not_apply() -> None:
     assert [verdict.reason for verdict in found] == ["over_budget", "over_budget", "unknown_model"]
 
 
+@pytest.mark.parametrize(("source", "how"), [("user", "captured"), ("import", "imported")])
+def test_a_model_that_was_captured_or_imported_has_nothing_to_be_compared_with(source: str, how: str) -> None:
+    verdict = check_fidelity(stored(trace_model("timm/test_resnet").graph), f"{source}/net")
+    assert (verdict.outcome, verdict.reason) == ("not_applicable", "unknown_model")
+    assert (verdict.detail or "").endswith(f"there is no model to build: it was {how}, and only its graph is kept")
+
+
 class Tokens(torch.nn.Module):
     """Integer inputs, keyword arguments, a constant too large to be stored, a buffer that each run writes into."""
 
