@@ -87,21 +87,27 @@ def show(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def shares(rows: Sequence[dict[str, Any]]) -> list[tuple[str, int, str]]:
-    """Return (what, how many models, share of those compared), in the order in which to read them."""
+    """Return (what, how many models, share of those compared), in the order in which to read them.
+
+    A model's traces are compared under one condition after the other until their graphs are equal: those first equal
+    under each add up to the equal ones.
+    """
     compared = [row for row in rows if row["equal_graph"] is not None]
     causes = Counter(row["cause"] for row in rows if row["cause"] is not None)
 
     def count(what: str, number: int) -> tuple[str, int, str]:
         return what, number, f"{number / len(compared):.1%}" if compared else ""
 
-    def equal(column: str, conditions: Sequence[str] = _CONDITIONS) -> int:
-        return sum(row[column] is True and row["conditions"] in conditions for row in compared)
+    def equal(column: str) -> int:
+        return sum(row[column] is True for row in compared)
 
+    first = Counter(row["conditions"] for row in compared if row["equal_graph"] is True)
     return [
         ("models", len(rows), ""),
         count("compared", len(compared)),
-        *(count(f"equal graph_sha256 under {name}", equal("equal_graph", [name])) for name in _CONDITIONS),
-        *(count(column.replace("_", " "), equal(column)) for column in ("equal_graph", "equal_structure", "equal_ops")),
+        count("equal graph", equal("equal_graph")),
+        *(count(f"first equal under {name}", first[name]) for name in _CONDITIONS if first[name]),
+        *(count(column.replace("_", " "), equal(column)) for column in ("equal_structure", "equal_ops")),
         count("equal output of both graphs", equal("equal_output")),
         count("stored graph equals the module", equal("equal_eager")),
         *(count(f"cause: {cause}", number) for cause, number in sorted(causes.items())),
