@@ -58,9 +58,9 @@ class FidelityConfig:
 def check_fidelity(stored: StoredGraph, model_id: str, config: FidelityConfig | None = None) -> Constraint:
     """Return the verdict `fidelity` at level `real`; its detail names the model, which may be one of several sources.
 
-    Not applicable where no source names the model, or where it was captured or imported. Failed for the reasons of `prepare`, and: `raised` (by the model or
-    the replay), `operand_unknown`, `not_deterministic` (the model differs from itself), `value_read` (the trace
-    branched on values of its input), `outputs_differ`.
+    Not applicable where no source names the model, or where it was captured or imported. Failed for the reasons of
+    `prepare`, and: `raised` (by the model or the replay), `operand_unknown`, `not_deterministic` (the model differs
+    from itself), `value_read` (the trace branched on values of its input), `outputs_differ`.
     """
     return judge("fidelity", "real", lambda: _compare_all(stored, model_id, config or FidelityConfig()))
 

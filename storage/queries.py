@@ -1,4 +1,5 @@
-"""The SQL files of `storage/sql`, one query each, by name; every catalogue carries `VIEWS`, and the `MACROS` that queries call."""
+"""The SQL files of `storage/sql`, one query each, by name; every catalogue carries `VIEWS`, and the `MACROS` that
+queries call."""
 
 from __future__ import annotations
 

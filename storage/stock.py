@@ -58,8 +58,8 @@ query says programs (`graph_sha256`) or models. A graph of models of several fam
 of the model first seen. `nodes.operand_ops`, `operand_shapes`, `operand_bytes`, `output_bytes` and `depth` are null in
 shards older than schema version 3, and queries that read them leave those graphs out: trace them anew.
 
-Some call the macro `is_view(op, operand_ops)`, which a catalogue carries beside the tables (`storage/sql/is_view.sql`); a
-`corpus.duckdb` older than it gains it with the next write, or by `passnet sql` at once.
+Some call the macro `is_view(op, operand_ops)` (`storage/sql/is_view.sql`); `passnet sql` and `corpus.duckdb` have it, a
+`corpus.duckdb` older than the macro has it once a command has written to the corpus.
 
 `python -m benchmarks.query` times all of them over 20,000 graphs and 10 M nodes. This page is generated:
 `python -m benchmarks.query --page docs/queries.md`.
