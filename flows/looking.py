@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.printing import print_json, print_table
+from flows.printing import print_json, print_report, print_table, short_ops
 from flows.reading import DEFAULT_CORPUS, CorpusOption, JsonOption
 
 if TYPE_CHECKING:
@@ -47,8 +48,8 @@ def show(
         typer.echo(f"{column:16}  {graph[column]}")
     typer.echo(
         f"{graph['num_ops']} ops, {graph['num_inputs']} inputs, {graph['num_weights']} weights, {graph['dtype']}, "
-        f"domain {graph['domain']}, traced by {graph['tracer']} on {graph['tensor_mode']} tensors, "
-        f"{graph['num_value_reads']} value reads"
+        f"domain {_known(graph['domain'])}, traced by {_known(graph['tracer'])} on {_known(graph['tensor_mode'])} "
+        f"tensors, {_known(graph['num_value_reads'])} value reads"
     )
     _print_rows("sources", run_query(opened, "show_sources", key))
     _print_rows("verdicts", run_query(opened, "show_verdicts", key))
@@ -90,8 +91,9 @@ def stats(
         "ops": f"{ops} commonest ops over distinct graphs",
         "verdicts": "verdicts per signature",
         "subgraphs": "subgraphs per kind",
-        "motifs": "families by the ops that their motifs cover",
+        "motifs": "families by the ops that their motifs cover (--json has the motifs whole)",
     }
+    parts["motifs"] = [{**row, "top_motif": short_ops(row["top_motif"].split())} for row in parts["motifs"]]
     for name, title in titles.items():
         if parts[name] or name not in ("subgraphs", "motifs"):
             _print_rows(title, parts[name])
@@ -152,10 +154,16 @@ def is_hex(name: str) -> bool:
 
 def _print_rows(title: str, rows: list[dict[str, Any]]) -> None:
     if rows:
-        print_table(list(rows[0]), [[_rounded(value) for value in row.values()] for row in rows], title)
+        print_report(list(rows[0]), [[_rounded(value) for value in row.values()] for row in rows], title)
     else:
         typer.echo(f"\n{title}: none\n")
 
 
+def _known(value: Any) -> Any:
+    return "unknown" if value is None else value
+
+
 def _rounded(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
     return float(f"{value:.4g}") if isinstance(value, float) else value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.printing import print_table
+from flows.printing import print_fields, print_report
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 
 if TYPE_CHECKING:
@@ -62,11 +62,11 @@ def show_subgraph(corpus: Corpus, prefix: str) -> bool:
     text = rows[0].pop("model_py")
     for row in rows:
         row.pop("model_py", None)
-    print_table(("what", *(row["kind"] for row in rows)), _turned(rows), "subgraph")
+    print_fields(("what", *(row["kind"] for row in rows)), _turned(rows), "subgraph")
     key: dict[str, object] = {"subgraph_sha256": rows[0]["subgraph_sha256"], "limit": _PLACES_SHOWN}
     places = run_query(corpus, "show_occurrences", key)
     if places:
-        print_table(list(places[0]), [list(place.values()) for place in places], "occurs in (the first)")
+        print_report(list(places[0]), [list(place.values()) for place in places], "occurs in (the first)")
     typer.echo(text or "")
     return True
 
@@ -81,7 +81,19 @@ def show_pattern(corpus: Corpus, name: str) -> None:
     rows = run_query(corpus, "show_pattern", {"symbol": int(name[1:])})
     if not rows:
         raise UsageError(f"the grammar of {corpus.root} has no pattern {name}", "see `passnet sql 'FROM patterns'`")
-    print_table(("what", name), _turned(rows), "pattern")
+    row = rows[0]
+    if not row["subgraphs"]:
+        row["subgraphs"] = _why_none(row["length"])
+    print_fields(("what", name), _turned([row]), "pattern")
+
+
+def _why_none(num_ops: int) -> str:
+    """Say why no subgraph has the op sequence of a pattern, where its length does."""
+    from mining.grammar import MAX_OPS, MIN_OPS
+
+    if num_ops > MAX_OPS:
+        return f"none: longer than {MAX_OPS} ops: its parts are mined"
+    return f"none: shorter than {MIN_OPS} ops" if num_ops < MIN_OPS else "none"
 
 
 def _turned(rows: list[dict[str, Any]]) -> list[list[Any]]:

@@ -1,15 +1,17 @@
 """A graph's folds as a picture: its ops from left to right, and over them the patterns that fold them, level by level.
 
-Equal patterns have one colour. A wide graph is broken into rows at the borders of outermost patterns where it can be.
+Equal patterns have one colour; a legend below names each by its ops. A wide graph is broken into rows at the borders
+of outermost patterns where it can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from flows.printing import short_ops
 from mining.grammar import Grammar, Symbol
 
 if TYPE_CHECKING:
@@ -20,7 +22,8 @@ _OPS_PER_ROW = 64
 _MAX_OPS = 2_000  # a picture of more is no longer looked at
 _LABEL_CHARS = 20
 _PALETTE = "tab20"
-_CHAR_WIDTH = 0.16  # ops per character of a label at its font size
+_LABEL_WIDTH = 0.256  # ops per character of a label at its font size
+_LEGEND_COLUMNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +89,14 @@ def plot_motifs(title: str, op_names: Sequence[str], grammar: Grammar, parse: Se
 
     boxes, rows = boxes_of(grammar, parse), rows_of(grammar, parse)
     tallest = max((box.height for box in boxes), default=0)
-    row_height = 1.25 + 0.42 * tallest
-    figure, axes = plt.subplots(len(rows), 1, figsize=(18, 0.9 + row_height * len(rows)), squeeze=False)
-    for (start, end), (cell,) in zip(rows, axes, strict=True):
-        _draw_row(cell, op_names, boxes, (start, end), tallest)
+    names = pattern_names(grammar, boxes)
+    heights = [1.25 + 0.42 * tallest] * len(rows) + [0.2 * _num_lines(names)]
+    figure, axes = plt.subplots(
+        len(heights), 1, figsize=(18, 0.9 + sum(heights)), squeeze=False, gridspec_kw={"height_ratios": heights}
+    )
+    for row, cell in zip(rows, axes[:, 0], strict=False):
+        _draw_row(cell, op_names, boxes, row, tallest, names)
+    _draw_legend(axes[-1, 0], names)
     folded = sum(grammar.length(symbol) for symbol in parse if not isinstance(symbol, str))
     share = folded / len(op_names) if op_names else 0.0
     figure.suptitle(f"{title}: {len(op_names):,} ops, {share:.0%} within patterns", x=0.01, ha="left", color=_INK)
@@ -99,7 +106,35 @@ def plot_motifs(title: str, op_names: Sequence[str], grammar: Grammar, parse: Se
     plt.close(figure)
 
 
-def _draw_row(axes: Axes, op_names: Sequence[str], boxes: Sequence[Box], row: tuple[int, int], tallest: int) -> None:
+def pattern_names(grammar: Grammar, boxes: Sequence[Box]) -> dict[int, str]:
+    """Name each pattern among boxes by its number and, in short, its ops; in the order of the numbers."""
+    patterns = sorted({box.pattern for box in boxes})
+    return {pattern: f"#{pattern} {short_ops(grammar.expansions[pattern])}" for pattern in patterns}
+
+
+def _num_lines(names: Mapping[int, str]) -> int:
+    return max(-(-len(names) // _LEGEND_COLUMNS), 1)
+
+
+def _draw_legend(axes: Axes, names: Mapping[int, str]) -> None:
+    num_lines = _num_lines(names)
+    for position, (pattern, name) in enumerate(names.items()):
+        column, line = divmod(position, num_lines)
+        _draw_box(axes, column, column + 0.04, line, _colour(pattern))
+        axes.text(column + 0.05, line + 0.5, name, va="center", fontsize=7.5, color=_INK)
+    axes.set_xlim(0, _LEGEND_COLUMNS)
+    axes.set_ylim(num_lines, 0)
+    axes.axis("off")
+
+
+def _draw_row(
+    axes: Axes,
+    op_names: Sequence[str],
+    boxes: Sequence[Box],
+    row: tuple[int, int],
+    tallest: int,
+    names: Mapping[int, str],
+) -> None:
     start, end = row
     for op in range(start, end):
         _draw_box(axes, op, op + 1, -1, _PLAIN)
@@ -110,14 +145,17 @@ def _draw_row(axes: Axes, op_names: Sequence[str], boxes: Sequence[Box], row: tu
         left, right = max(box.start, start), min(box.end, end)
         if left < right:
             _draw_box(axes, left, right, box.height - 1, _colour(box.pattern))
-            label = f"#{box.pattern}"
-            if len(label) * _CHAR_WIDTH * 1.6 < right - left:
-                middle = (left + right) / 2
-                axes.text(middle, box.height - 0.5, label, ha="center", va="center", fontsize=7, color=_INK)
+            label = _fitting_label(names[box.pattern], right - left)
+            axes.text((left + right) / 2, box.height - 0.5, label, ha="center", va="center", fontsize=7, color=_INK)
     axes.set_xlim(start, max(end, start + _OPS_PER_ROW))
     axes.set_ylim(-4.6, tallest + 0.2)
     axes.text(start, tallest + 0.1, f"op {start}", fontsize=7, color=_MUTED, va="bottom")
     axes.axis("off")
+
+
+def _fitting_label(name: str, num_ops: int) -> str:
+    """Return a pattern's name, its number alone or nothing, whatever fits over so many ops."""
+    return next((label for label in (name, name.split()[0]) if len(label) * _LABEL_WIDTH < num_ops), "")
 
 
 def _shortened(name: str) -> str:

@@ -1,8 +1,8 @@
 """How a command prints rows: a table for people, JSON or CSV for programs.
 
-A table in a terminal folds long cells; in a pipe it is as wide as it needs. Null prints as `null` in a table, as
-null in JSON, as nothing in CSV; NaN and infinity, which JSON lacks, are null there; decimals that doubles
-would round are strings.
+A table in a terminal folds long cells; in a pipe a query's table is as wide as it needs, and a report, which people
+read, is folded too. Null prints as `null` in a table, as null in JSON, as nothing in CSV and in a report; NaN and
+infinity, which JSON lacks, are null there; decimals that doubles would round are strings.
 """
 
 from __future__ import annotations
@@ -10,41 +10,51 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from rich.table import Table
+
 _PIPE_WIDTH = 100_000
+_REPORT_WIDTH = 120  # in a pipe where COLUMNS does not say another
+_CELL_PADDING = 3
+_NARROWEST = 8  # what is left to a column that is folded
 _MAX_TEXT_ROWS = 1_000  # laying out more takes seconds, and nobody reads them
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
     """Print rows as a table, the first thousand of them; reads all rows first, to know the widths."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     cells = [list(row) for row in rows]
     num_left_out = max(len(cells) - _MAX_TEXT_ROWS, 0)
     del cells[_MAX_TEXT_ROWS:]
-    for position, column in enumerate(columns):
-        numeric = any(_is_number(row[position]) for row in cells)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*(_cell(value) for value in row))
-    print_rich(table)
+    print_rich(_table(columns, cells, title, null="null"))
     if num_left_out:
         typer.echo(f"{num_left_out:,} more rows are not shown: --csv and --json give all of them", err=True)
 
 
-def print_rich(*renderables: object) -> None:
-    """Print what rich renders to standard output, unfolded where that is not a terminal."""
+def print_report(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+    """Print a table that fits a screen, in a pipe too; numbers are to the right, columns of nulls left out."""
+    kept = [position for position in range(len(columns)) if any(row[position] is not None for row in rows)]
+    cells = [[row[position] for position in kept] for row in rows]
+    _print_fitting(_table([columns[position] for position in kept], cells, title, null=""))
+
+
+def print_fields(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+    """Print a table that fits a screen, in a pipe too, of fields as rows: values of any kind, to the left."""
+    _print_fitting(_table(columns, rows, title, null="", is_left=True))
+
+
+def print_rich(*renderables: object, width: int = _PIPE_WIDTH) -> None:
+    """Print what rich renders to standard output, `width` wide where that is not a terminal."""
     from rich.console import Console
 
-    console = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    console = Console(highlight=False, soft_wrap=False, width=None if sys.stdout.isatty() else width)
     for renderable in renderables:
         console.print(renderable)
 
@@ -67,6 +77,17 @@ def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         writer.writerow([_nested(value) for value in row])
 
 
+def short_ops(op_names: Sequence[str], num_chars: int = 40) -> str:
+    """Name a sequence of ops in about `num_chars` characters: its first ones, and how many there are."""
+    whole, kept = " ".join(op_names), list[str]()
+    for name in op_names:
+        if len(whole) > num_chars and kept and len(" ".join([*kept, name])) > num_chars:
+            break
+        kept.append(name)
+    more = " \N{HORIZONTAL ELLIPSIS}" if len(kept) < len(op_names) else ""
+    return f"{' '.join(kept)}{more} ({len(op_names):,} ops)"
+
+
 def human_bytes(count: int) -> str:
     """Return a size for people, in binary units."""
     size, unit = float(count), "B"
@@ -77,11 +98,47 @@ def human_bytes(count: int) -> str:
     return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
-def _cell(value: Any) -> Any:
+def _print_fitting(table: Table) -> None:
+    """Print a table as wide as the terminal, in a pipe as COLUMNS says.
+
+    Columns of single words stay whole while there is room: the first, which names the rows, then the narrowest.
+    """
+    from rich.console import Console
+
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() and int(told) > 0 else _REPORT_WIDTH
+    width = Console().width if sys.stdout.isatty() else width
+    texts = [[str(cell) for cell in (column.header, *column.cells)] for column in table.columns]
+    words = [max((len(word) for text in column for word in text.split()), default=0) for column in texts]
+    room = width - _CELL_PADDING * (len(words) + 1)
+    order = sorted(range(len(words)), key=lambda position: (position > 0, words[position]))
+    for num_done, position in enumerate(order, start=1):
+        room -= words[position]
+        is_single = all(len(text.split()) < 2 for text in texts[position])
+        table.columns[position].no_wrap = is_single and room >= _NARROWEST * (len(words) - num_done)
+    print_rich(table, width=width)
+
+
+def _table(
+    columns: Sequence[str], cells: Sequence[Sequence[Any]], title: str | None, *, null: str, is_left: bool = False
+) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for position, column in enumerate(columns):
+        numeric = not is_left and any(_is_number(row[position]) for row in cells)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(_cell(value, null) for value in row))
+    return table
+
+
+def _cell(value: Any, null: str) -> Any:
     from rich.text import Text
 
     if value is None:
-        return Text("null", style="dim")
+        return Text(null, style="dim")
     return Text(f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value))
 
 

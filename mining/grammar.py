@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 ALGORITHM = "passnet-folding/1"
+MIN_OPS, MAX_OPS = 4, 62
+"""Ops of a classical occurrence (definitions.md section 3)."""
 
 Symbol = str | int
 

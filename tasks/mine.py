@@ -22,16 +22,13 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from mining.folding import FoldingConfig, fold, parse
-from mining.grammar import Grammar, grammar_id, outermost_spans
+from mining.grammar import MAX_OPS, MIN_OPS, Grammar, grammar_id, outermost_spans
 from mining.subgraph import CLASSICAL, SINGLE_OP, Mined, Subgraph, cut_ranges
 from storage.corpus import Corpus, Staged
 from storage.fingerprints import op_sequence_xxh3
 from storage.grammars import StoredGrammar, grammar_tables
 from storage.query import run_query
 from storage.records import graph_from_rows, rows_to_table, tables_from_bytes, tables_to_bytes
-
-MIN_OPS, MAX_OPS = 4, 62
-"""Ops of a classical occurrence (definitions.md section 3)."""
 
 _WATCH_SECONDS = 1.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,16 @@ def test_show_prints_shapes_beside_lines_sources_and_verdicts(corpus: str, capsy
     assert len(lines) == 2 and all(line.endswith("# float32[1, 4]") for line in lines)
     assert "timm/twin" in shown
     assert "runnable" in shown and "passed" in shown
+
+
+def test_show_in_a_pipe_fits_and_says_what_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = small_trace("a")
+    trace = replace(trace, model=replace(trace.model, domain=None, licence="words " * 60))
+    with Corpus.create(tmp_path / "corpus") as corpus:
+        corpus.commit(corpus.stage(batch([trace]), "run"), "run")
+    shown = _ask(capsys, "show", "timm/a", "--corpus", str(corpus.root))
+    assert "domain unknown" in shown and "None" not in shown and "null" not in shown
+    assert max(map(len, shown.splitlines())) <= 120
 
 
 def test_show_finds_a_graph_by_model_name_and_by_prefix_of_any_hash(
