@@ -30,6 +30,8 @@ def fold(sequences: Iterable[Sequence[str]], config: FoldingConfig | None = None
     listed = list(sequences)
     names = sorted({name for sequence in listed for name in sequence})
     tokens = _encode(listed, {name: value for value, name in enumerate(names)}, unknown=SEPARATOR)
+    if len(names) + config.num_folds < np.iinfo(np.int16).max:
+        tokens = tokens.astype(np.int16)
     patterns: list[Pattern] = []
     room = Room(len(tokens))
     for number in range(config.num_folds):

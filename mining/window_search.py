@@ -4,7 +4,9 @@ Windows of length L are classed by refinement: the class of a window is that of 
 token. Equal classes are equal windows by construction, so there is no hash to collide and nothing to verify. Classes
 are numbered in lexicographic order. A class whose disjoint count is d can at best reach the score
 (max_length - 1) x (d - 1), by whatever extends it; what falls below the best score so far is dropped, with its
-windows. A level costs one pass over the windows left, their counts in a table that stays in cache.
+windows. A score to start from is that of a sample's best window, counted in the whole. Where no window one token longer
+can be the best, the search goes on by two tokens. A level costs one pass over the windows left, their counts in a
+table that stays in cache.
 """
 
 from __future__ import annotations
@@ -16,11 +18,16 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-Tokens = NDArray[np.int32]
+Tokens = NDArray[np.signedinteger[Any]]  # int16 where the symbols are few: less memory to go through
+Counts = NDArray[np.int32]
 
 SEPARATOR = -1
 # Cells of the table that counts (class, next token) directly, 8 bytes each; beyond it keys are ranked by sorting.
 _MAX_CELLS = 1 << 24
+# A sample is this part of the text, in slices spread over it; one of fewer tokens would cost more than it saves.
+_SAMPLED = 32
+_SLICE_TOKENS = 256
+_MIN_SAMPLE = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +51,119 @@ def find_best_window(tokens: Tokens, num_symbols: int, max_length: int, room: Ro
     is for at least n windows, used again by the next search. Ties: the longer, then the lexicographically smaller
     by token values.
     """
-    starts, classes = (room or Room(len(tokens))).arrays
-    num_windows = _list_windows(tokens, starts, classes)
-    num_classes = num_symbols
-    best: Window | None = None
-    for length in range(2, max_length + 1):
-        num_keys = num_classes * num_symbols
-        if num_keys <= _MAX_CELLS:
-            counts, num_windows = _extend(tokens, starts, classes, num_windows, length, num_symbols, num_keys)
-        else:
-            counts, num_windows = _extend_by_sorting(tokens, starts, classes, num_windows, length, num_symbols)
-        top = int(counts.argmax()) if len(counts) else 0
-        found = Window(0, length, int(counts[top]) if len(counts) else 0)
-        if found.count > 1 and (best is None or found.score >= best.score):
-            best = Window(int(starts[_first_of(classes, top)]), length, found.count)
-        if best is None:
-            return None
-        least = max(2, -(-best.score // (max_length - 1)) + 1)
-        num_windows, num_classes = _keep_frequent(starts, classes, num_windows, counts, least)
-        if not num_classes:
+    room = room or Room(len(tokens))
+    has_pairs = num_symbols**2 <= _MAX_CELLS
+    floor = _score_of_sample(tokens, num_symbols, max_length, room) if has_pairs else 0
+    search = _Search(tokens, num_symbols, max_length, room, floor)
+    search.begin_with_pairs() if has_pairs else search.begin_with_tokens()
+    while search.num_classes and search.length < max_length:
+        search.grow()
+        if search.best is None:
             break
-    return best
+    return search.best
+
+
+class _Search:
+    """One search, from short windows to long ones.
+
+    `floor` is a score that some window is known to have. `numbers` gives the class of each key of the windows left, -1
+    where the key is too rare: `least` is the count that a key needs to reach the best score by any growth. `most` is
+    the count of the most frequent key.
+    """
+
+    def __init__(self, tokens: Tokens, num_symbols: int, max_length: int, room: Room, floor: int) -> None:
+        self.best: Window | None = None
+        self.length = self.num_classes = 0
+        self._tokens, self._num_symbols, self._max_length, self._floor = tokens, num_symbols, max_length, floor
+        self._starts, self._classes = room.arrays
+        self._num_windows: int = 0
+        self._most = 0
+        self._least = 2
+        self._numbers: Counts = np.empty(0, np.int32)
+        self._pair_counts: Counts | None = None
+
+    def begin_with_tokens(self) -> None:
+        """List the windows of length 1."""
+        self.length, self.num_classes = 1, self._num_symbols
+        self._num_windows = _list_windows(self._tokens, self._starts, self._classes)
+        self._numbers = np.arange(self.num_classes, dtype=np.int32)
+
+    def begin_with_pairs(self) -> None:
+        """Count the windows of length 2, and list the frequent ones."""
+        counts = self._pair_counts = _count_pairs(self._tokens, self._num_symbols)
+        top = int(counts.argmax())
+        self.length = 2
+        if counts[top] < 2:
+            return
+        self._note(counts, _first_pair(self._tokens, *divmod(top, self._num_symbols)))
+        self._num_windows = _list_pairs(self._tokens, self._numbers, self._num_symbols, *self._arrays)
+        self._numbers = np.arange(self.num_classes, dtype=np.int32)
+
+    def grow(self) -> None:
+        """Look at the windows one token longer; two tokens, where those of one cannot be the best."""
+        counts = self._grown_twice()
+        if counts is None:
+            counts = self._grown()
+        top = int(counts.argmax()) if len(counts) else 0
+        self._note(counts, int(self._starts[_first_of(self._classes, top)]) if len(counts) else 0)
+
+    @property
+    def _arrays(self) -> tuple[Any, Any]:
+        return self._starts, self._classes
+
+    @property
+    def _windows(self) -> tuple[Any, ...]:
+        return self._tokens, *self._arrays, self._num_windows, self.length, self._num_symbols
+
+    @property
+    def _score(self) -> int:
+        return max(self.best.score if self.best else 0, self._floor)
+
+    def _grown(self) -> Counts:
+        self.length += 1
+        is_few = self.num_classes * self._num_symbols <= _MAX_CELLS
+        grow: Any = _extend if is_few else _extend_by_sorting
+        counts, self._num_windows = grow(*self._windows, self._numbers, self.num_classes)
+        return counts
+
+    def _grown_twice(self) -> Counts | None:
+        is_useless = self.length * (self._most - 1) < self._score
+        if self._pair_counts is None or not is_useless or self.length + 2 > self._max_length:
+            return None
+        pair_numbers, num_pairs = _number_frequent(self._pair_counts, self._least)
+        if self.num_classes * num_pairs > _MAX_CELLS:
+            return None
+        self.length += 2
+        counts, self._num_windows = _extend_twice(
+            *self._windows, self._numbers, self.num_classes, pair_numbers, num_pairs
+        )
+        return counts
+
+    def _note(self, counts: Counts, first: int) -> None:
+        """Take the most frequent window of this length, which starts at `first`, and number the frequent keys."""
+        self._most = int(counts.max(initial=0))
+        found = Window(int(first), self.length, self._most)
+        if found.count > 1 and found.score >= (self.best.score if self.best else 0):
+            self.best = found
+        self._least = max(2, -(-self._score // (self._max_length - 1)) + 1)
+        self._numbers, self.num_classes = _number_frequent(counts, self._least)
+
+
+def _score_of_sample(tokens: Tokens, num_symbols: int, max_length: int, room: Room) -> int:
+    """Return the score that the best window of a sample has in the whole text: the best of all has no less."""
+    size = len(tokens) // _SAMPLED
+    if size < _MIN_SAMPLE:
+        return 0
+    width = min(_SLICE_TOKENS, size)
+    firsts = np.linspace(0, len(tokens) - width, size // width).astype(np.int64).tolist()
+    separator = np.array([SEPARATOR], tokens.dtype)
+    slices = [part for first in firsts for part in (tokens[first : first + width], separator)]
+    sample = np.concatenate(slices)
+    found = find_best_window(sample, num_symbols, max_length, room)
+    if found is None:
+        return 0
+    body = sample[found.position : found.position + found.length]
+    return Window(0, found.length, _count_of(tokens, body)).score
 
 
 class Room:
@@ -102,50 +201,101 @@ def _list_windows(tokens: Any, starts: Any, classes: Any) -> int:
 
 @_compiled
 def _extend(
-    tokens: Any, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int, num_keys: int
+    tokens: Any,
+    starts: Any,
+    classes: Any,
+    num_windows: int,
+    length: int,
+    num_symbols: int,
+    numbers: Any,
+    num_classes: int,
 ) -> Any:
-    """Grow windows to `length`, their classes becoming keys: class * num_symbols + next token.
+    """Grow the windows whose key has a number to `length`; their new key is that * num_symbols + next token.
 
     Returns by key how many of its windows do not overlap, taken greedily from the left (which is the most), and how
     many windows are left.
     """
-    counts = np.zeros(num_keys, np.int32)
-    ends = np.zeros(num_keys, np.int32)
+    cells = np.zeros((num_classes * num_symbols, 2), np.int32)  # count and end, beside each other in the cache
     num_kept, num_tokens = 0, len(tokens)
     for index in range(num_windows):
+        number = numbers[classes[index]]
         start = starts[index]
-        if start + length > num_tokens:
+        last = start + length - 1
+        if number < 0 or last >= num_tokens:
             continue
-        token = tokens[start + length - 1]
+        token = tokens[last]
         if token != SEPARATOR:
-            key = classes[index] * num_symbols + token
-            if start >= ends[key]:
-                counts[key] += 1
-                ends[key] = start + length
+            key = number * num_symbols + np.int32(token)
+            if start >= cells[key, 1]:
+                cells[key, 0] += 1
+                cells[key, 1] = last + 1
             starts[num_kept] = start
             classes[num_kept] = key
             num_kept += 1
-    return counts, num_kept
+    return cells[:, 0].copy(), num_kept
+
+
+@_compiled
+def _extend_twice(
+    tokens: Any,
+    starts: Any,
+    classes: Any,
+    num_windows: int,
+    length: int,
+    num_symbols: int,
+    numbers: Any,
+    num_classes: int,
+    pair_numbers: Any,
+    num_pairs: int,
+) -> Any:
+    """Do what `_extend` does by two tokens, which must be a pair that has a number."""
+    cells = np.zeros((num_classes * num_pairs, 2), np.int32)
+    num_kept, num_tokens = 0, len(tokens)
+    for index in range(num_windows):
+        number = numbers[classes[index]]
+        start = starts[index]
+        last = start + length - 1
+        if number < 0 or last >= num_tokens or tokens[last] == SEPARATOR or tokens[last - 1] == SEPARATOR:
+            continue
+        pair = pair_numbers[np.int32(tokens[last - 1]) * num_symbols + tokens[last]]
+        if pair >= 0:
+            key = number * num_pairs + pair
+            if start >= cells[key, 1]:
+                cells[key, 0] += 1
+                cells[key, 1] = last + 1
+            starts[num_kept] = start
+            classes[num_kept] = key
+            num_kept += 1
+    return cells[:, 0].copy(), num_kept
 
 
 def _extend_by_sorting(
-    tokens: Tokens, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int
-) -> tuple[NDArray[np.int32], int]:
+    tokens: Tokens,
+    starts: Any,
+    classes: Any,
+    num_windows: int,
+    length: int,
+    num_symbols: int,
+    numbers: Counts,
+    num_classes: int,
+) -> tuple[Counts, int]:
     """Do what `_extend` does where keys are too many for a table: number those that occur, in order."""
-    keys, num_kept = _list_keys(tokens, starts, classes, num_windows, length, num_symbols)
+    keys, num_kept = _list_keys(tokens, starts, classes, num_windows, length, num_symbols, numbers)
     distinct, ranks = np.unique(keys, return_inverse=True)
     classes[:num_kept] = ranks
     return _count_disjoint(starts, classes, num_kept, len(distinct), length), num_kept
 
 
 @_compiled
-def _list_keys(tokens: Any, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int) -> Any:
+def _list_keys(
+    tokens: Any, starts: Any, classes: Any, num_windows: int, length: int, num_symbols: int, numbers: Any
+) -> Any:
     keys = np.empty(num_windows, np.int64)
     num_kept, num_tokens = 0, len(tokens)
     for index in range(num_windows):
-        last = starts[index] + length - 1
-        if last < num_tokens and tokens[last] != SEPARATOR:
-            keys[num_kept] = np.int64(classes[index]) * num_symbols + tokens[last]
+        number, last = numbers[classes[index]], starts[index] + length - 1
+        if number >= 0 and last < num_tokens and tokens[last] != SEPARATOR:
+            keys[num_kept] = np.int64(number) * num_symbols + tokens[last]
             starts[num_kept] = starts[index]
             num_kept += 1
     return keys[:num_kept], num_kept
@@ -172,27 +322,81 @@ def _first_of(keys: Any, key: int) -> int:
 
 
 @_compiled
-def _keep_frequent(starts: Any, classes: Any, num_windows: int, counts: Any, least: int) -> Any:
-    """Keep the windows whose key counts `least` or more, keys renumbered in order; return how many windows and keys."""
+def _number_frequent(counts: Any, least: int) -> Any:
+    """Number the keys whose count is `least` or more, in order, the others -1; return that and how many there are."""
     renumbered = np.full(len(counts), -1, np.int32)
     num_classes = 0
     for key in range(len(counts)):
         if counts[key] >= least:
             renumbered[key] = num_classes
             num_classes += 1
-    num_kept = 0
-    for index in range(num_windows):
-        number = renumbered[classes[index]]
-        if number >= 0:
-            starts[num_kept] = starts[index]
-            classes[num_kept] = number
-            num_kept += 1
-    return num_kept, num_classes
+    return renumbered, num_classes
+
+
+@_compiled
+def _count_pairs(tokens: Any, num_symbols: int) -> Any:
+    """Return by key, first token * num_symbols + second, how many windows of two do not overlap."""
+    counts = np.zeros(num_symbols * num_symbols, np.int32)
+    is_tail, last_key = False, -1  # a pair overlaps only itself, one place on: a a a
+    previous = SEPARATOR
+    for index in range(len(tokens)):
+        token = tokens[index]
+        if token == SEPARATOR or previous == SEPARATOR:
+            is_tail, last_key = False, -1
+        else:
+            key = np.int32(previous) * num_symbols + token
+            is_tail = key == last_key and not is_tail
+            if not is_tail:
+                counts[key] += 1
+            last_key = key
+        previous = token
+    return counts
+
+
+@_compiled
+def _first_pair(tokens: Any, first: int, second: int) -> int:
+    for index in range(len(tokens) - 1):
+        if tokens[index] == first and tokens[index + 1] == second:
+            return index
+    return -1
+
+
+@_compiled
+def _list_pairs(tokens: Any, renumbered: Any, num_symbols: int, starts: Any, classes: Any) -> int:
+    """List the windows of two whose key has a number, which is their class; return how many."""
+    num_windows = 0
+    previous = SEPARATOR
+    for index in range(len(tokens)):
+        token = tokens[index]
+        if token != SEPARATOR and previous != SEPARATOR:
+            number = renumbered[np.int32(previous) * num_symbols + token]
+            if number >= 0:
+                starts[num_windows] = index - 1
+                classes[num_windows] = number
+                num_windows += 1
+        previous = token
+    return num_windows
+
+
+@_compiled
+def _count_of(tokens: Any, body: Any) -> int:
+    """Return how many disjoint occurrences a body has, from the left."""
+    length, count, read = len(body), 0, 0
+    while read + length <= len(tokens):
+        offset = 0
+        while offset < length and tokens[read + offset] == body[offset]:
+            offset += 1
+        if offset == length:
+            count += 1
+            read += length
+        else:
+            read += 1
+    return count
 
 
 @_compiled
 def _replace(tokens: Any, body: Any, symbol: int) -> Any:
-    made = np.empty(len(tokens), np.int32)
+    made = np.empty_like(tokens)
     length, count, read, written = len(body), 0, 0, 0
     while read < len(tokens):
         is_match = tokens[read] == body[0] and read + length <= len(tokens)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from mining import window_search
 from mining.folding import FoldingConfig, fold, parse
 from mining.grammar import Grammar, Pattern, Span, Symbol, grammar_id, outermost_spans
 
@@ -75,6 +76,14 @@ def random_corpus(rng: random.Random, num_tokens: int) -> list[list[str]]:
 def test_folds_of_1000_corpora_equal_a_brute_force(block: int) -> None:
     rng = random.Random(1000 + block)
     for _ in range(100):
+        check_against_brute_force(rng, 300)
+
+
+@pytest.mark.parametrize(("name", "value"), [("_MIN_SAMPLE", 4), ("_MAX_CELLS", 40), ("_MAX_CELLS", 0)])
+def test_samples_and_sorting_do_not_change_the_folds(name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_search, name, value)
+    rng = random.Random(value)
+    for _ in range(60):
         check_against_brute_force(rng, 300)
 
 
