@@ -40,7 +40,7 @@ LIMITS = Limits(
 )
 NONSENSE = """
 import stat
-for fd in range(3, 64):
+for fd in range(3, 4096):
     try:
         if stat.S_ISFIFO(os.fstat(fd).st_mode):
             os.write(fd, b'nonsense' * 9)
@@ -59,8 +59,8 @@ BREACHES = {
     "flood": ("while True: print('flood' * 100)", Reason.OUTPUT_FLOOD, "stdout"),
     "flood of stderr": ("while True: sys.stderr.write('flood' * 100)", Reason.OUTPUT_FLOOD, "stderr"),
     "fork bomb": ("while True: os.fork() or time.sleep(60)", Reason.TOO_MANY_PROCESSES, "limit 4"),
-    "closed pipes": ("os.closerange(3, 256)", Reason.BAD_REPLY, "closed"),
-    "closed pipes and hang": ("os.closerange(3, 256); time.sleep(60)", Reason.BAD_REPLY, "closed"),
+    "closed pipes": ("os.closerange(3, 4096)", Reason.BAD_REPLY, "closed"),
+    "closed pipes and hang": ("os.closerange(3, 4096); time.sleep(60)", Reason.BAD_REPLY, "closed"),
     "killed from outside": ("os.kill(os.getpid(), 9)", Reason.KILLED, "SIGKILL"),
     "nonsense on every pipe": (NONSENSE, Reason.BAD_REPLY, "no frame"),
 }

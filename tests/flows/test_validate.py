@@ -68,7 +68,10 @@ def test_runs_killed_or_limited_add_up_to_one_run_and_a_further_one_has_nothing_
         assert comparable_tables(corpus)["constraints"] == before
 
 
-def test_stats_and_show_have_the_levels_beside_each_other(refreshed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_and_show_have_the_levels_beside_each_other(
+    refreshed: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     assert run(["stats", "--json", "--corpus", str(refreshed)]) == 0
     (parts,) = json.loads(capsys.readouterr().out)
     assert {(row["constraint"], row["level"]) for row in parts["verdicts"]} >= {

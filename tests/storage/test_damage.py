@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -175,9 +177,9 @@ def test_a_read_only_folder_is_refused_before_anything_is_written(corpus: Corpus
     """
     before = _tree(corpus.root)
     folders = [corpus.root, *(path for path in before if path.is_dir())]
-    for ancestor in corpus.root.parents[:3]:
-        if ancestor != Path("/tmp"):
-            ancestor.chmod(0o755)
+    for ancestor in corpus.root.parents:
+        if ancestor.stat().st_uid == os.geteuid() and ancestor.is_relative_to(tempfile.gettempdir()):
+            ancestor.chmod(stat.S_IMODE(ancestor.stat().st_mode) | 0o055)
     for folder in folders:
         folder.chmod(0o555)
     try:
