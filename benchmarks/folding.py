@@ -104,7 +104,7 @@ def measure(corpora: Sequence[Path], options: Any) -> tuple[dict[str, Any], dict
     with tempfile.TemporaryDirectory(prefix="passnet-numba-") as name:
         repeats = [*arguments, "--repeats", str(options.repeats)]
         sides = {side: run_side(side, corpora, options.tokens, Path(name), repeats) for side in SIDES}
-        scales = [run_side("ours", corpora, size, Path(name), arguments) for size in options.sizes]
+        scales = [run_side("ours", corpora, size, Path(name), repeats) for size in options.sizes]
     ours = sides["ours"]
     figures |= {key: ours[key] for key in ("num_tokens", "num_real_tokens", "num_sequences", "num_ops")}
     figures |= {"ours_compile_s": ours["compile_s"]}
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=100_000, help="beside the peers")
     parser.add_argument("--sizes", type=read_sizes, default=[1_000_000, 10_000_000], help="ours alone, by commas")
     parser.add_argument("--folds", type=int, default=16)
-    parser.add_argument("--repeats", type=int, default=3, help="of each side beside the peers; the median counts")
+    parser.add_argument("--repeats", type=int, default=3, help="of each side; the median counts")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="passnet-folding-") as name:
         corpora: list[Path] = options.corpus or [Path(name, "corpus")]

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.memory import peak_rss_bytes
+
 THREADS: Final = 2
 MEMORY_LIMIT: Final = "4GiB"
 
@@ -50,12 +52,6 @@ def polars_runner(name: str, corpus: Path) -> Callable[[], Rows]:
 
 
 RUNNERS: Final = {"duckdb": duckdb_runner, "polars": polars_runner}
-
-
-def peak_rss_bytes() -> int:
-    """Return the largest resident memory of this process: `ru_maxrss` would be its parent's where that had more."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmHWM:")[2].split()[0]) << 10
 
 
 def main() -> None:
