@@ -18,7 +18,7 @@ import operator
 from collections.abc import Mapping
 from functools import lru_cache
 
-from extract.custom_schemas import is_custom, is_declared_random, written_by_schema
+from extract.custom_schemas import TORCH_NAMESPACES, is_custom, is_declared_random, written_by_schema
 from extract.graph import REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
 from extract.op_tables import (
     Parameter,
@@ -32,7 +32,6 @@ from extract.op_tables import (
 BoundCall = tuple[str, list[tuple[str, Arg]]]
 
 # aten, prim and prims are torch itself: `torch.ops.aten.add.Tensor` is `add`. Others keep their namespace.
-_TORCH_NAMESPACES = ("aten", "prim", "prims")
 
 # Ops that write into an operand without the trailing underscore that says so.
 _WRITES_FIRST = frozenset({"setitem"})
@@ -179,7 +178,7 @@ def _op_of(target: str) -> str:
         return name
     if target.startswith("torch.ops.") and target.count(".") > 2:
         namespace, name = target.split(".")[2:4]
-        return name if namespace in _TORCH_NAMESPACES else f"{namespace}.{name}"
+        return name if namespace in TORCH_NAMESPACES else f"{namespace}.{name}"
     return target
 
 

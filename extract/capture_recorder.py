@@ -8,7 +8,6 @@ apart) carry gradients, and give way to the originals in what the call returns.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -16,8 +15,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from extract.assembly import assemble
-from extract.failure import Reason, SubjectError
-from extract.fast_paths import may_be_fused, undone
+from extract.failure import Reason, SubjectError, describe
+from extract.fast_paths import copied_call, may_be_fused, same_random_state
 from extract.graph import Graph, Node, Ref
 from extract.model_ref import ValueRead
 from extract.recorder import Recorder
@@ -62,23 +61,19 @@ def record_call(
 ) -> CapturedCall:
     """Run `forward(*args, **kwargs)` and return what it returns, with its recording; raises what forward does.
 
-    It runs once, but for a module that would run otherwise when watched (`extract.fast_paths`).
+    Of a module that would run otherwise when watched (`extract.fast_paths`) a copy is recorded.
     """
     if not may_be_fused(module):
         return _record(module, forward, args, kwargs, subject)
-    recorded: CapturedCall | None = None
-    with suppress(Exception), undone(_tensors_of(module, args, kwargs)):  # foreign code: the call below says the same
-        recorded = _record(module, forward, args, kwargs, subject)
-    returned = forward(*args, **kwargs)
-    if recorded is None:
-        why = SubjectError(subject, Reason.FORWARD_FAILED, "it raises when watched, and not otherwise")
-        return CapturedCall(returned, None, [], why)
-    recorded.returned = returned
+    with same_random_state():
+        try:
+            twin, twin_args, twin_kwargs = copied_call(module, args, kwargs)
+            recorded = _record(twin, twin.forward, twin_args, twin_kwargs, subject)
+        except Exception as error:  # foreign code: the call below says the same, or there is no copy
+            why = SubjectError(subject, Reason.FORWARD_FAILED, f"a copy of it cannot be called: {describe(error)}")
+            recorded = CapturedCall(None, None, [], why)
+    recorded.returned = forward(*args, **kwargs)
     return recorded
-
-
-def _tensors_of(module: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    return [*flatten_tensors((args, kwargs)), *module.buffers()]
 
 
 def _record(
@@ -88,6 +83,8 @@ def _record(
         recorder, witness = _prepare(module, args, kwargs, subject)
     except SubjectError as why:
         return CapturedCall(forward(*args, **kwargs), None, [], why)
+    except Exception as error:  # foreign tensors: sparse, quantised and nested ones lack what a plain one has
+        return CapturedCall(forward(*args, **kwargs), None, [], _unsupported(subject, error))
     buffers = dict(module.named_buffers())
     with recorder, witness:
         returned = forward(*args, **kwargs)
@@ -103,6 +100,8 @@ def _record(
                 failure = SubjectError(subject, Reason.NO_TENSOR_OUTPUT, detail)
         except SubjectError as why:
             failure = why
+        except Exception as error:  # foreign tensors
+            failure = _unsupported(subject, error)
     return CapturedCall(_with_originals(returned, recorder), recorder, outputs, failure, assigned)
 
 
@@ -121,6 +120,10 @@ def _prepare(
         identity.origins.remember_existing()
     witness = _HarmlessWitness(identity, subject, is_meta=False)
     return _HarmlessRecorder(identity, [], subject, None, witness), witness
+
+
+def _unsupported(subject: str, error: Exception) -> SubjectError:
+    return SubjectError(subject, Reason.UNSUPPORTED_ARGUMENT, f"a tensor that is not a plain one: {describe(error)}")
 
 
 class _HarmlessRecorder(Recorder):
@@ -148,6 +151,10 @@ class _HarmlessRecorder(Recorder):
         except SubjectError as failure:
             self.failure = self.failure or failure
             return self._ran[0] if self._ran else func(*args, **(kwargs or {}))
+        except Exception as error:  # the program's own, which comes again here, or what no plain tensor would raise
+            returned = self._ran[0] if self._ran else func(*args, **(kwargs or {}))
+            self.failure = self.failure or _unsupported(self._subject, error)
+            return returned
         finally:
             self._called, self._ran = outer
 

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 
 from extract.graph import Node, Ref, iter_refs
 
+TORCH_NAMESPACES = ("aten", "prim", "prims")
+"""Those of torch.ops that are torch's own."""
+
 _PREFIX = "torch.ops."
-_TORCH_NAMESPACES = ("aten", "prim", "prims")
 _NAME = re.compile(r"(?:[\w.]+::)?[\w.]+\((.*)\)\s*->", re.DOTALL)
 _PARAMETER = re.compile(r"(?P<type>\S.*?)\s+(?P<name>\w+)(?:\s*=.*)?$", re.DOTALL)
 _WRITTEN = re.compile(r"\([^()]*!")
@@ -33,7 +35,7 @@ _declared: dict[str, Effects] = {}
 
 def is_custom(target: str) -> bool:
     """Tell whether a spelling names an op from outside torch's own namespaces."""
-    return target.startswith(_PREFIX) and target.split(".")[2] not in _TORCH_NAMESPACES
+    return target.startswith(_PREFIX) and target.split(".")[2] not in TORCH_NAMESPACES
 
 
 def declare_schema(name: str, schema: str, is_random: bool = False) -> None:

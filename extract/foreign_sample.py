@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
+from extract.custom_schemas import TORCH_NAMESPACES
 from extract.failure import Reason, SubjectError
 from extract.foreign_autocast import has_autocast, with_explicit_casts
 from extract.foreign_operands import read_operands
@@ -20,7 +23,7 @@ from extract.graph import Graph
 from extract.hashing import GraphHashes, hash_graph
 from extract.model_ref import Domain
 from extract.op_tables import load_op_names
-from extract.sample import facts_of, graph_from_files
+from extract.sample import facts_of, graph_from_files, own_digest
 from extract.sample_metadata import DynamicSizes, SampleError, read_dynamic_sizes, read_metadata
 from extract.text import TextError, parse, render
 
@@ -81,6 +84,8 @@ def read_sample_files(files: Mapping[str, str], subject: str) -> ReadSample:
 
 def _own_graph(files: Mapping[str, str], ours: Mapping[str, Any]) -> tuple[Graph, GraphHashes] | None:
     """Return the graph of files that are as we wrote them; None where they were edited since."""
+    if ours.get("files_sha256") != own_digest(files, ours):
+        return None
     try:
         graph = graph_from_files(files)
         hashes = hash_graph(graph)
@@ -88,7 +93,10 @@ def _own_graph(files: Mapping[str, str], ours: Mapping[str, Any]) -> tuple[Graph
         return None
     stated = (ours.get("graph_sha256"), ours.get("signature_sha256"), ours.get("structure_sha256"))
     computed = (hashes.graph_sha256, hashes.signature_sha256, hashes.structure_sha256)
-    return (graph, hashes) if stated == computed else None
+    if stated != computed:
+        return None
+    _check_targets(graph)
+    return graph, hashes
 
 
 def _read_foreign(files: Mapping[str, str], facts: Mapping[str, Any]) -> ReadSample:
@@ -99,6 +107,7 @@ def _read_foreign(files: Mapping[str, str], facts: Mapping[str, Any]) -> ReadSam
     inferred = _with_casts(infer_graph(read_calls(source, operands.values), operands.tensors))
     if any(node.target not in load_op_names() for node in inferred.graph.nodes):
         _check_written(inferred.graph)
+        _check_targets(inferred.graph)
     used = _used_symbols(source, operands.symbols)
     return ReadSample(inferred.graph, hash_graph(inferred.graph), False, facts, symbols=used, finding=inferred.finding)
 
@@ -126,6 +135,23 @@ def _used_symbols(source: ForeignSource, symbols: Mapping[str, Any]) -> dict[str
     names = {argument.name for argument in source.arguments}
     stated = {name: value for name, value in symbols.items() if name not in names}
     return {**stated, **{name: value for name, value in symbols.items() if name in names}}
+
+
+def _check_targets(graph: Graph) -> None:
+    """Refuse ops of torch's own namespaces that there are not: by name they would pass for those that there are."""
+    for target in {node.target for node in graph.nodes if node.target.startswith("torch.ops.")}:
+        if not _is_op(*target.split(".")[2:]):
+            raise TextError(f"torch has no op {target}")
+
+
+def _is_op(namespace: str, name: str = "", overload: str = "", *further: str) -> bool:
+    """Tell whether there is such an op; those of other namespaces are taken at their word."""
+    if not name or further:
+        return False
+    if namespace not in TORCH_NAMESPACES:
+        return True
+    packet = getattr(getattr(torch.ops, namespace), name, None)
+    return packet is not None and (not overload or overload in packet.overloads())
 
 
 def _check_written(graph: Graph) -> None:

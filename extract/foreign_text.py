@@ -45,11 +45,13 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class ForeignSource:
-    """A `model.py` as `ast` reads it; `imports` says what its global names stand for."""
+    """A `model.py` as `ast` reads it; `imports` says what its global names stand for, `rebound`
+    which names the module binds otherwise."""
 
     arguments: tuple[Argument, ...]
     body: Sequence[ast.stmt]
     imports: Mapping[str, str]
+    rebound: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def read_source(text: str) -> ForeignSource:
         tuple(Argument(argument.arg, _annotation(argument.annotation)) for argument in arguments),
         forward.body,
         _read_imports(tree),
+        _rebound_names(tree),
     )
 
 
@@ -132,7 +135,9 @@ class _Reader:
             for goal in statement.targets:
                 if isinstance(goal, ast.Name):
                     self._values.pop(goal.id, None)
-        elif not isinstance(statement, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom | ast.AnnAssign):
+        elif isinstance(statement, ast.Assert):
+            _check_pure(statement)
+        elif not isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom | ast.AnnAssign):
             raise _unexpected(statement)
 
     def _assign(self, goals: Sequence[ast.expr], expression: ast.expr) -> None:
@@ -147,6 +152,8 @@ class _Reader:
             self._unpack(goal, value)
         elif isinstance(goal, ast.Subscript):
             operand, index = self._value(goal.value, 0), self._value(goal.slice, 0)
+            if not isinstance(operand, TensorRef | OpRef):
+                raise _unexpected(goal)
             self._append("operator.setitem", (operand, index, value))
         else:
             raise _unexpected(goal)
@@ -231,10 +238,16 @@ class _Reader:
     def _name(self, node: ast.Name) -> Arg:
         if node.id in self._values:
             return self._values[node.id]
-        dotted = self._imports.get(node.id)
+        dotted = self._global(node)
         if dotted is None:
             raise TextError(f"line {node.lineno}: {node.id[:80]} is used before it is defined")
         return _constant(dotted, node)
+
+    def _global(self, node: ast.Name) -> str | None:
+        """Return the qualified name that a global one stands for; None for one that nobody imports."""
+        if node.id in self._source.rebound:
+            raise TextError(f"line {node.lineno}: the module gives {node.id[:80]} another meaning")
+        return self._imports.get(node.id)
 
     def _attribute(self, node: ast.Attribute, depth: int) -> Arg:
         dotted = self._dotted(node)
@@ -305,17 +318,57 @@ class _Reader:
             node = node.value
         if not isinstance(node, ast.Name) or node.id in self._values:
             return None
-        root = self._imports.get(node.id)
+        root = self._global(node)
         return None if root is None else ".".join([root, *reversed(parts)])
 
 
 def _find_forward(tree: ast.Module) -> ast.FunctionDef:
+    """Return the one forward of the class that counts: `GraphModule`, or the only one that has a forward."""
     classes = [statement for statement in tree.body if isinstance(statement, ast.ClassDef)]
-    for statement in sorted(classes, key=lambda found: found.name != "GraphModule"):
-        for member in statement.body:
-            if isinstance(member, ast.FunctionDef) and member.name == "forward" and member.args.args:
-                return member
-    raise TextError("no class with a forward method")
+    found = [(kind, forward) for kind in classes for forward in _forwards_of(kind)]
+    found = [pair for pair in found if pair[0].name == "GraphModule"] or found
+    if not found:
+        raise TextError("no class with a forward method")
+    (kind, forward), *others = found
+    if others:
+        raise TextError(f"line {others[0][1].lineno}: another forward of {others[0][0].name}; which one counts?")
+    if kind.decorator_list or forward.decorator_list:
+        raise TextError(f"line {forward.lineno}: a decorator may change what forward does")
+    return forward
+
+
+def _forwards_of(kind: ast.ClassDef) -> list[ast.FunctionDef]:
+    members = [member for member in kind.body if isinstance(member, ast.FunctionDef)]
+    return [member for member in members if member.name == "forward" and member.args.args]
+
+
+def _rebound_names(tree: ast.Module) -> frozenset[str]:
+    """Return the names that the module binds itself, but for imports; raises `TextError` for what changes others."""
+    names: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, ast.Import | ast.ImportFrom | ast.ClassDef):
+            continue
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.add(statement.name)
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            elif isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                raise TextError(f"line {node.lineno}: the module changes something beside its own names")
+        if isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Constant):
+            raise TextError(f"line {statement.lineno}: the module calls something beside its class")
+    return frozenset(names)
+
+
+_PURE_CALLS = ("isinstance", "len", "hasattr", "all", "any")
+
+
+def _check_pure(statement: ast.Assert) -> None:
+    """Refuse an assertion that calls what might have an effect; others change nothing and are left out."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in _PURE_CALLS):
+            raise _unexpected(statement)
 
 
 def _read_imports(tree: ast.Module) -> dict[str, str]:

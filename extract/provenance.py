@@ -12,7 +12,11 @@ from extract.model_ref import Trace
 
 def provenance_of_rows(model: Mapping[str, Any], source: Mapping[str, Any], graph: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is noted of a graph's rows in `models`, `graph_sources` and `graphs`."""
-    named = {key: value for key, value in model.items() if value is not None}
+    named = {
+        key: value.isoformat() if isinstance(value, datetime) else value
+        for key, value in model.items()
+        if value is not None
+    }
     return {
         "model": named,
         "part": source["part"],

@@ -8,6 +8,7 @@ graph, field by field.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -76,14 +77,25 @@ def sample_files(
             **({"provenance": dict(extras.provenance)} if extras.provenance else {}),
         },
     }
-    return {
+    files = {
         "model.py": render(graph),
         "weight_meta.py": "\n".join(_meta_class("weight", tensor) for tensor in weights),
         "input_meta.py": "\n".join(_meta_class("input", tensor) for tensor in inputs),
+    }
+    facts["passnet"]["files_sha256"] = own_digest(files, facts["passnet"])
+    return {
+        **files,
         "graph_net.json": json.dumps(facts, allow_nan=bool(extras.facts), separators=(",", ":")) + "\n",
         "graph_hash.txt": (extras.graph_hash or hashes.graph_sha256) + "\n",
         "input_tensor_constraints.py": extras.constraints,
     }
+
+
+def own_digest(files: Mapping[str, str], ours: Mapping[str, Any]) -> str:
+    """Return one SHA-256 over what we write of a graph: program, tensors, and the key `passnet` less this entry."""
+    stated = {key: value for key, value in ours.items() if key != "files_sha256"}
+    texts = [files.get(name, "") for name in ("model.py", "weight_meta.py", "input_meta.py")]
+    return hashlib.sha256(json.dumps([*texts, stated], sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def graph_from_files(files: Mapping[str, str]) -> Graph:

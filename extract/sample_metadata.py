@@ -126,6 +126,8 @@ _NOT_PLAIN = object()
 def _plain_value(text: str) -> Any:
     if text == "None":
         return None
+    if not text:
+        return _NOT_PLAIN
     quoted = _TEXT.fullmatch(text)
     if quoted is not None:
         return quoted.group(1) if quoted.group(1) is not None else quoted.group(2)

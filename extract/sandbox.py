@@ -93,6 +93,7 @@ class _Child:
     token: str
     pid: int = 0
     num_served: int = 0
+    own: frozenset[int] = frozenset()  # what belongs to an isolated child beside `pid`
 
 
 class Sandbox:
@@ -138,6 +139,7 @@ class Sandbox:
         except (StreamStopped, StreamClosed, FrameError) as error:
             failure = self._end(error, self.limits.start_seconds)
             raise StartFailed(f"the child did not start: {failure.reason}: {failure.detail}") from None
+        child.own = frozenset(descendants(child.pid)) if self.limits.isolated else frozenset()
 
     def request(self, header: Header, payload: bytes = b"", seconds: float | None = None) -> tuple[Header, bytes]:
         """Send one request and return the reply; raises ChildFailed, StartFailed."""
@@ -181,7 +183,7 @@ class Sandbox:
 
     def _recycle(self, child: _Child) -> None:
         old = child.num_served >= self.limits.num_requests or resident_bytes([child.pid]) > self.limits.recycle_bytes
-        if old or _leaves_behind(child.pid):
+        if old or _leaves_behind(child):
             self.close()
 
     def _end(self, error: Exception, limit: float) -> ChildFailed:
@@ -204,10 +206,10 @@ class Sandbox:
         return _explain(report)
 
 
-def _leaves_behind(pid: int) -> bool:
+def _leaves_behind(child: _Child) -> bool:
     """Tell whether processes of a child outlive its answer; one that is about to end gets a moment for it."""
     deadline = time.monotonic() + _LEAVE_SECONDS
-    while descendants(pid):
+    while not child.own.issuperset(descendants(child.pid)):
         if time.monotonic() > deadline:
             return True
         time.sleep(0.002)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.bounds import MAX_SECONDS
 from flows.printing import print_table
 
 _SHOWN = ("model_id", "conditions", "cause", "equal_graph", "equal_ops", "equal_output", "num_breaks", "detail")
@@ -25,7 +26,9 @@ def crosscheck(
     heads: Annotated[str, typer.Option(help="Heads of transformers' models, comma-separated.")] = "base",
     limit: Annotated[int | None, typer.Option(help="Only the first N models.", min=1)] = None,
     max_params: Annotated[int, typer.Option(help="Leave out models of more parameters.", min=0)] = 400_000_000,
-    model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 300.0,
+    model_seconds: Annotated[
+        float, typer.Option(help="Wall time that one model may take.", min=1.0, max=MAX_SECONDS)
+    ] = 300.0,
     import_modules: Annotated[
         list[str] | None, typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable).")
     ] = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from flows.bounds import MAX_SECONDS, MAX_WORKERS
 from flows.local_run import ending_in_order, stop_on_signals
 from flows.printing import print_table
 from flows.progress import reporter_for
@@ -22,8 +23,12 @@ if TYPE_CHECKING:
 def import_(
     paths: Annotated[list[Path], typer.Argument(help="Samples, or folders above samples.", metavar="PATH...")],
     corpus: CorpusOption = DEFAULT_CORPUS,
-    workers: Annotated[int | None, typer.Option(help="Reading children; default one per CPU.", min=1)] = None,
-    sample_seconds: Annotated[float, typer.Option(help="Wall time that one sample may take.", min=1.0)] = 60.0,
+    workers: Annotated[
+        int | None, typer.Option(help="Reading children; default one per CPU.", min=1, max=MAX_WORKERS)
+    ] = None,
+    sample_seconds: Annotated[
+        float, typer.Option(help="Wall time that one sample may take.", min=1.0, max=MAX_SECONDS)
+    ] = 60.0,
     max_failed_frac: Annotated[
         float, typer.Option(help="Exit 1 when a larger share of the samples failed.", min=0.0, max=1.0)
     ] = 0.2,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from flows.bounds import MAX_WORKERS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS
 from flows.printing import print_table
@@ -28,7 +29,7 @@ def mine(
     max_length: Annotated[
         int, typer.Option(help="Longest pattern of one fold, in symbols.", min=2, max=MAX_LENGTH)
     ] = MAX_LENGTH,
-    workers: Annotated[int | None, typer.Option(help="Processes; default one per CPU.", min=1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
 ) -> None:
     """Find the recurring parts of the stored graphs; run it again to search those that came since.
 

@@ -124,11 +124,12 @@ def _table(
 ) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for position, column in enumerate(columns):
         numeric = not is_left and any(_is_number(row[position]) for row in cells)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(column), justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         table.add_row(*(_cell(value, null) for value in row))
     return table

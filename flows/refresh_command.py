@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from flows.bounds import MAX_SECONDS, MAX_WORKERS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.progress import Reporter, reporter_for
 
@@ -27,7 +28,9 @@ def refresh(
     ] = "base",
     models: Annotated[Path | None, typer.Option(help="Text file of model ids, one a line, # for comments.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only the first N models.", min=1)] = None,
-    workers: Annotated[int | None, typer.Option(help="Tracing children; default one per CPU.", min=1)] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Tracing children; default one per CPU.", min=1, max=MAX_WORKERS)
+    ] = None,
     max_params: Annotated[int | None, typer.Option(help="Drop models of more parameters.", min=0)] = None,
     max_failed_frac: Annotated[
         float, typer.Option(help="Exit 1 when a larger share of the models failed.", min=0.0, max=1.0)
@@ -36,7 +39,9 @@ def refresh(
         list[str] | None,
         typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable): registers models."),
     ] = None,
-    model_seconds: Annotated[float, typer.Option(help="Wall time that one model may take.", min=1.0)] = 120.0,
+    model_seconds: Annotated[
+        float, typer.Option(help="Wall time that one model may take.", min=1.0, max=MAX_SECONDS)
+    ] = 120.0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again what failed before.")] = False,
     tracer: Annotated[
         str, typer.Option(help="function (fast, one graph a model), or dynamo (on real weights, a graph a part).")
@@ -52,7 +57,8 @@ def refresh(
         int | None, typer.Option(help="At level real: run only N graphs, the smallest.", min=1)
     ] = None,
     real_seconds: Annotated[
-        float, typer.Option(help="At level real: begin no further graph after this wall time.", min=1.0)
+        float,
+        typer.Option(help="At level real: begin no further graph after this wall time.", min=1.0, max=MAX_SECONDS),
     ] = 600.0,
     repo_list: Annotated[
         Path | None, typer.Option(help="Source hub: text file of repository ids (owner/name), one a line.")
@@ -63,7 +69,7 @@ def refresh(
         typer.Option(help="With --query: downloads, likes, created_at, last_modified or trending_score."),
     ] = None,
     call_seconds: Annotated[
-        float, typer.Option(help="Source hub: wall time of one call, body included.", min=0.1)
+        float, typer.Option(help="Source hub: wall time of one call, body included.", min=0.1, max=MAX_SECONDS)
     ] = 20.0,
     trust_remote_code: Annotated[
         bool,

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from extract.budget import RealBudget
+from flows.bounds import MAX_SECONDS, MAX_WORKERS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.printing import print_table
 from flows.progress import Reporter, reporter_for
@@ -31,7 +32,7 @@ def validate(
     ] = None,
     models: Annotated[Path | None, typer.Option(help="Only graphs of these models: ids, one a line.")] = None,
     limit: Annotated[int | None, typer.Option(help="Only N graphs, the smallest that lack verdicts.", min=1)] = None,
-    workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
     max_bytes: Annotated[
         int, typer.Option(help="Leave out graphs whose run is estimated to take more memory (level real).", min=1)
     ] = RealBudget().max_bytes,
@@ -42,9 +43,11 @@ def validate(
         int | None, typer.Option(help="Build no model of more parameters for --fidelity.", min=0)
     ] = None,
     max_seconds: Annotated[
-        float | None, typer.Option(help="Begin no further graph after this wall time.", min=1.0)
+        float | None, typer.Option(help="Begin no further graph after this wall time.", min=1.0, max=MAX_SECONDS)
     ] = None,
-    graph_seconds: Annotated[float, typer.Option(help="Wall time that one graph may take.", min=1.0)] = 120.0,
+    graph_seconds: Annotated[
+        float, typer.Option(help="Wall time that one graph may take.", min=1.0, max=MAX_SECONDS)
+    ] = 120.0,
     import_modules: Annotated[
         list[str] | None,
         typer.Option("--import", metavar="MODULE", help="Import first in each child (repeatable): registers ops."),

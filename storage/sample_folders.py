@@ -20,7 +20,7 @@ from storage.errors import UsageError
 from storage.filesystem import explained, make_folder
 
 _TELLING = frozenset({"model.py", "weight_meta.py", "graph_net.json"})
-_PART = re.compile(r"subgraph_(\d{1,6})")
+_PART = re.compile(r"subgraph_(0|[1-9]\d{0,5})")
 # 30 MB is the largest graph's text; its metadata are of the same order.
 MAX_FILE_BYTES = 128 << 20
 MAX_SAMPLE_BYTES = 192 << 20
@@ -93,10 +93,16 @@ def _sample_folder(top: Path, folder: Path) -> SampleFolder:
     parts = [top.name, *relative.parts] if len(relative.parts) == 0 else list(relative.parts)
     part = _PART.fullmatch(folder.name)
     if part is None:
-        name = "/".join(parts)
+        name = _plain("/".join(parts))
         return SampleFolder(folder, name, 0, name)
     above = parts[:-1] or [folder.parent.name]
-    return SampleFolder(folder, "/".join(above), int(part.group(1)), "/".join([*above, folder.name]))
+    imported_from = _plain("/".join([*above, folder.name]))
+    return SampleFolder(folder, _plain("/".join(above)), int(part.group(1)), imported_from)
+
+
+def _plain(name: str) -> str:
+    """Return a path as text that a table can hold: bytes that are no UTF-8 become backslash escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _read_regular(path: Path) -> bytes | None:
@@ -105,10 +111,11 @@ def _read_regular(path: Path) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with os.fdopen(descriptor, "rb") as stream:
         facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return None
         if facts.st_size > MAX_FILE_BYTES:
             detail = f"{path.name} has {facts.st_size} bytes, at most {MAX_FILE_BYTES} are read"
             raise SubjectError(str(path.parent), Reason.TOO_LARGE, detail)

@@ -96,6 +96,8 @@ def _model(sample: ReadSample, model_id: str) -> ModelRef:
     kept: dict[str, Any] = {}
     if isinstance(stated, dict):
         kept = {str(key): value for key, value in stated.items() if key in known}
+        if "last_modified" in kept:
+            kept["last_modified"] = datetime.fromisoformat(kept["last_modified"])
     if not kept:
         kept = {"num_parameters": _num_parameters(sample.graph), "domain": sample.domain}
     return ModelRef(model_id, SOURCE, **kept)

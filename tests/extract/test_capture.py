@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
+import random
 import sys
 import warnings
 from collections.abc import Callable
@@ -420,6 +421,59 @@ def test_the_fused_encoder_gives_what_it_gives_unwatched(tmp_path: Path) -> None
     assert (results[0][0][0, 2:] == results[0][0][0, 2, 0]).all()  # the fused path was taken
     assert module.calls == twin.calls == 1
     assert [node.op for node in read_sample(tmp_path / "encoder").nodes].count("layer_norm") == 4
+
+
+class Counting(Encoder):
+    """State of every kind beside the fused encoder: all of it must be what one call leaves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[float] = []
+        self.scale = nn.Parameter(torch.ones(()))
+
+    def forward(self, x: torch.Tensor, padded: torch.Tensor, tags: list[int]) -> torch.Tensor:
+        tags.append(len(self.seen))
+        self.seen.append(random.random())
+        self.scale.data *= 2
+        return super().forward(x, padded) * self.scale
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_a_recorded_copy_leaves_no_trace_in_the_model_or_its_arguments(tmp_path: Path) -> None:
+    module = Counting().eval()
+    twin, padded = copy.deepcopy(module), torch.tensor([[False, True]])
+    capture(name="counting", path=tmp_path / "counting")(module)
+    left: list[tuple[Any, ...]] = []
+    for one in (twin, module):
+        random.seed(3)
+        torch.manual_seed(3)
+        tags: list[int] = []
+        with torch.no_grad():
+            returned = one(torch.ones(1, 2, 8), padded, tags)
+        left.append((returned.tolist(), tags, one.seen, one.scale.item(), one.calls.item(), random.random()))
+    assert left[0] == left[1]
+    assert read_sample(tmp_path / "counting").nodes
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.eye(3).to_sparse(),
+        lambda: torch.eye(3).to_sparse_csr(),
+        lambda: torch.quantize_per_tensor(torch.eye(3), 0.1, 0, torch.qint8),
+    ],
+    ids=["coo", "csr", "quantised"],
+)
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*quantize_per_tensor.*")
+def test_tensors_that_are_not_plain_run_as_ever_and_warn(make: Callable[[], torch.Tensor], tmp_path: Path) -> None:
+    class Passes(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x
+
+    with pytest.warns(CaptureWarning, match="was not captured"):
+        returned = capture(name="odd", path=tmp_path / "odd")(Passes())(make())
+    assert returned.layout == make().layout and returned.dtype == make().dtype
 
 
 class OfItsInput(nn.Module):

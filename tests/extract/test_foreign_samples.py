@@ -28,6 +28,9 @@ FOLDER = Path(__file__).parent / "foreign_samples"
 SAMPLES = {folder.imported_from: folder.path for folder in find_samples(FOLDER)}
 
 
+_GOOD = "class GraphModule:\n  def forward(self, x):\n    return torch.sin(x)\n"
+
+
 def read(name: str) -> ReadSample:
     return read_sample_files(texts(name), name)
 
@@ -333,6 +336,19 @@ def test_keys_that_we_do_not_know_are_kept() -> None:
         ("class G:\n  def forward(self, x):\n    return torch.neg(" * 1 + "torch.neg(" * 150 + "x" + ")" * 151,
          Reason.TEXT_UNREADABLE),
         ("\0", Reason.TEXT_UNREADABLE),
+        (f"{_GOOD}{_GOOD.replace('sin', 'cos')}", Reason.TEXT_UNREADABLE),
+        (f"{_GOOD}  def forward(self, x):\n    return torch.cos(x)\n", Reason.TEXT_UNREADABLE),
+        (_GOOD.replace("  def", "  @torch.autocast('cpu', dtype=torch.bfloat16)\n  def"), Reason.TEXT_UNREADABLE),
+        (f"@compiled\n{_GOOD}", Reason.TEXT_UNREADABLE),
+        (f"{_GOOD}torch.sin = torch.cos\n", Reason.TEXT_UNREADABLE),
+        (f"{_GOOD}torch.set_default_dtype(torch.float64)\n", Reason.TEXT_UNREADABLE),
+        ("inf = 3\nclass G:\n  def forward(self, x):\n    return x + inf", Reason.TEXT_UNREADABLE),
+        ("def abs(x): return x\nclass G:\n  def forward(self, x):\n    return abs(x)", Reason.TEXT_UNREADABLE),
+        ("class G:\n  def forward(self, x):\n    assert x.add_(1) is not None\n    return x", Reason.TEXT_UNREADABLE),
+        ("class G:\n  def forward(self, x):\n    l = [x, x]\n    l[0] = l[1]\n    return l[0]", Reason.TEXT_UNREADABLE),
+        (_GOOD.replace("torch.sin", "torch.ops.aten.sin.default.__class__"), Reason.TEXT_UNREADABLE),
+        (_GOOD.replace("torch.sin", "torch.ops.aten.sin.bogus"), Reason.TEXT_UNREADABLE),
+        (_GOOD.replace("torch.sin", "torch.ops.aten.no_such_op"), Reason.TEXT_UNREADABLE),
     ],
 )  # fmt: skip
 def test_a_text_that_is_no_program_is_told_in_one_reason(model_py: str, reason: Reason) -> None:
@@ -340,6 +356,37 @@ def test_a_text_that_is_no_program_is_told_in_one_reason(model_py: str, reason: 
     with pytest.raises(SubjectError) as caught:
         read_sample_files({"model.py": model_py, "weight_meta.py": weight_meta}, "bad")
     assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("model.py", "        return (", "        return (x,)\n        return ("),
+        ("model.py", "    def forward", "    @torch.autocast('cpu')\n    def forward"),
+        ("weight_meta.py", "float32", "float64"),
+        ("graph_net.json", "[2,4]", "[4,2]"),
+    ],
+)
+def test_our_own_files_once_edited_are_no_longer_taken_at_their_word(name: str, old: str, new: str) -> None:
+    with FakeTensorMode():
+        own = trace_module(_Sine(), (torch.empty(2, 4),), subject="sine").graph
+    files = sample_files(own)
+    assert read_sample_files(files, "own").is_ours
+    edited = {**files, name: files[name].replace(old, new)}
+    assert edited != files
+    try:
+        assert not read_sample_files(edited, "own").is_ours
+    except SubjectError as failure:
+        assert failure.reason in (Reason.TEXT_UNREADABLE, Reason.METADATA_UNREADABLE)
+
+
+class _Sine(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.empty(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(x) * self.scale
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,12 @@ for host, port in (("127.0.0.1", %(port)d), ("1.1.1.1", 53)):
         done.append(host)
     except OSError:
         pass
+try:
+    os.kill(%(victim)d, 9)
+    done.append("another process")
+except OSError:
+    pass
+done += [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) > 100]
 if done:
     raise RuntimeError(f"reached {done}")
 """
@@ -95,7 +102,8 @@ FILES = {"configuration_mine.py": 0, "parts/layers.py": 1, "modeling_mine.py": 2
 
 
 def described(folder: Path, port: int) -> dict[str, object]:
-    hostile = HOSTILE % {"planted": str(folder / "planted"), "port": port} + MODELING
+    reachable = {"planted": str(folder / "planted"), "port": port, "victim": os.getpid()}
+    hostile = HOSTILE % reachable + MODELING
     repos = [
         repo("o/own", files={"config.json": 3, **FILES}),
         repo("o/tuned", files={"config.json": 4, **FILES}),
@@ -151,7 +159,7 @@ def test_code_that_lacks_a_package_says_which(trusted: tuple[Path, Path]) -> Non
     assert "no_such_package_of_ours" in detail
 
 
-def test_code_reaches_neither_network_nor_files(trusted: tuple[Path, Path]) -> None:
+def test_code_reaches_neither_network_nor_files_nor_processes(trusted: tuple[Path, Path]) -> None:
     folder = trusted[0].parent
     assert not (folder / "planted").exists()
     assert not (Path.home() / "passnet_planted").exists()

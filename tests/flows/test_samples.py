@@ -235,6 +235,9 @@ def test_hostile_samples_cost_a_row_each_and_do_nothing(tmp_path: Path) -> None:
     corpus = Corpus.open(tmp_path / "corpus")
     reasons = {row["subject"].removeprefix("import/"): row["reason"] for row in corpus.read("failures").to_pylist()}
     assert reasons == {
+        "writes_at_import": "text_unreadable",
+        "sleeps": "text_unreadable",
+        "loads_library": "text_unreadable",
         "writes_in_forward": "text_unreadable",
         "writes_in_default": "metadata_unreadable",
         "writes_in_class": "metadata_unreadable",
