@@ -9,9 +9,9 @@
 
 The next forward call leaves `./captured/my_net/` (or `path=`), from real tensors with measured statistics; with
 `corpus=` the graph also becomes `user/my_net` there. The call is the user's own: it runs under the gradient and
-training modes in force and returns what it always does. It runs once, but for modules that have torch's fused
-encoder in them, which torch would take another way when watched: these run once more, unwatched. Where a program cannot
-be recorded the call goes on as if nobody watched, and a `CaptureWarning` says why; one also says where the program
+training modes in force and returns what it always does. It is what is recorded, but for modules that have torch's
+fused encoder in them, which torch would take another way when watched: of these a copy is. Where a program cannot be
+recorded the call goes on as if nobody watched, and a `CaptureWarning` says why; one also says where the program
 is only part of the model (it reads values of its input, or puts new tensors in the place of buffers). An exception of
 the program is the caller's, and nothing is written. A captured module called inside another captured call is part of
 that one.

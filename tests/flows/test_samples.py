@@ -304,3 +304,22 @@ def test_an_import_killed_again_and_again_ends_as_one_that_was_not(tmp_path: Pat
     _import(tmp_path / "whole", FOREIGN)
     killed, whole = Corpus.open(tmp_path / "killed"), Corpus.open(tmp_path / "whole")
     assert differences(killed, whole) == [] and fsck(killed, deep=True) == []
+
+
+def test_odd_folders_cost_nothing_else(tmp_path: Path) -> None:
+    forward = "class GraphModule:\n    def forward(self, x):\n        return torch."
+    top = tmp_path / "top"
+    for name, op in (("good", "sin"), ("net/subgraph_0", "cos"), ("net/subgraph_00", "tan")):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        _plant(top / name, f"{forward}{op}(x)\n")
+    (top / "folder" / "model.py").mkdir(parents=True)
+    (top / "folder" / "weight_meta.py").write_text(_GOOD_META)
+    odd = Path(os.fsdecode(os.fsencode(top) + b"/n\xff"))
+    odd.mkdir()
+    (odd / "weight_meta.py").write_text(_GOOD_META)
+    _import(tmp_path / "corpus", top)
+    corpus = Corpus.open(tmp_path / "corpus")
+    failures = {row["subject"]: row["reason"] for row in corpus.read("failures").to_pylist()}
+    assert failures == {"import/folder": "sample_incomplete", "import/n\\xff": "sample_incomplete"}
+    places = corpus.read("samples", ["imported_from"]).column(0).to_pylist()
+    assert sorted(places) == ["good", "net/subgraph_0", "net/subgraph_00"]
