@@ -83,7 +83,7 @@ def _record(
         recorder, witness = _prepare(module, args, kwargs, subject)
     except SubjectError as why:
         return CapturedCall(forward(*args, **kwargs), None, [], why)
-    except Exception as error:  # foreign tensors: sparse, quantised and nested ones lack what a plain one has
+    except Exception as error:  # foreign code: sparse, quantised and nested tensors lack what a plain one has
         return CapturedCall(forward(*args, **kwargs), None, [], _unsupported(subject, error))
     buffers = dict(module.named_buffers())
     with recorder, witness:
@@ -100,7 +100,7 @@ def _record(
                 failure = SubjectError(subject, Reason.NO_TENSOR_OUTPUT, detail)
         except SubjectError as why:
             failure = why
-        except Exception as error:  # foreign tensors
+        except Exception as error:  # foreign code: as above
             failure = _unsupported(subject, error)
     return CapturedCall(_with_originals(returned, recorder), recorder, outputs, failure, assigned)
 
@@ -151,7 +151,7 @@ class _HarmlessRecorder(Recorder):
         except SubjectError as failure:
             self.failure = self.failure or failure
             return self._ran[0] if self._ran else func(*args, **(kwargs or {}))
-        except Exception as error:  # the program's own, which comes again here, or what no plain tensor would raise
+        except Exception as error:  # foreign code: its own error comes again here, another is of a tensor not plain
             returned = self._ran[0] if self._ran else func(*args, **(kwargs or {}))
             self.failure = self.failure or _unsupported(self._subject, error)
             return returned
