@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,8 @@ def run_sql(corpus: Corpus, sql: str, variables: Mapping[str, str | int] | None 
         connection = corpus.connect(_tables(sql))
         for name, value in (variables or {}).items():
             connection.execute(f'SET VARIABLE "{name}" = ?', [value])
-        cursor = connection.execute(sql)
+        with _stopping():
+            cursor = connection.execute(sql)
         names = _distinct([column[0] for column in cursor.description or ()])
     except duckdb.Error as error:
         raise _explained(error) from error
@@ -71,10 +73,28 @@ def _refuse_writing(sql: str) -> None:
 
 def _fetch(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
     try:
-        while rows := cursor.fetchmany(_ROWS_PER_FETCH):
+        while rows := _fetch_some(cursor):
             yield from rows
     except duckdb.Error as error:
         raise _explained(error) from error
+
+
+def _fetch_some(cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
+    with _stopping():
+        return cursor.fetchmany(_ROWS_PER_FETCH)
+
+
+@contextmanager
+def _stopping() -> Generator[None]:
+    """Let Ctrl-C be what it is: DuckDB, where it notices it first, makes an error of its own of it."""
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def _explained(error: duckdb.Error) -> UsageError:
