@@ -186,7 +186,7 @@ class _Session:
             return True
 
     def call(self, module: torch.nn.Module, forward: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """Run forward once, recorded, and keep what it was; the claimed call is given back when forward raises."""
+        """Run forward, it or a copy recorded, and keep what it was; the claimed call is given back when it raises."""
         _capturing.active = True
         try:
             recorded = record_call(module, forward, args, kwargs, subject=f"user/{self._config.name}")

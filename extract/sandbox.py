@@ -54,7 +54,8 @@ class Limits:
     process (torch and timm map 3.6 GiB before they hold any tensor), `resident_bytes` the memory of the whole tree,
     `num_processes` those beside the child, `output_bytes` stdout and stderr of one request, `file_bytes` the
     largest file. A child that served `num_requests` or holds more than `recycle_bytes` is replaced between requests. An
-    `isolated` child has no network and writes only in its private folder (Linux; StartFailed where that is forbidden).
+    `isolated` child has no network, sees no process but its own and writes only in its private folder (Linux;
+    StartFailed where that is forbidden).
     """
 
     seconds: float = 120.0

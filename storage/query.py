@@ -35,7 +35,7 @@ def run_sql(corpus: Corpus, sql: str, variables: Mapping[str, str | int] | None 
         connection = corpus.connect(_tables(sql))
         for name, value in (variables or {}).items():
             connection.execute(f'SET VARIABLE "{name}" = ?', [value])
-        with _stopping():
+        with stopping():
             cursor = connection.execute(sql)
         names = _distinct([column[0] for column in cursor.description or ()])
     except duckdb.Error as error:
@@ -80,12 +80,12 @@ def _fetch(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 
 def _fetch_some(cursor: duckdb.DuckDBPyConnection) -> list[tuple[Any, ...]]:
-    with _stopping():
+    with stopping():
         return cursor.fetchmany(_ROWS_PER_FETCH)
 
 
 @contextmanager
-def _stopping() -> Generator[None]:
+def stopping() -> Generator[None]:
     """Let Ctrl-C be what it is: DuckDB, where it notices it first, makes an error of its own of it."""
     try:
         yield

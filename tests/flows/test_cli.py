@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from flows.cli import run
 from storage.corpus import Corpus
+from storage.query import stopping
 from tests.storage.sample_traces import batch, small_trace
 
 _MAIN = "from flows.cli import main; main()"
@@ -115,6 +118,15 @@ def test_ctrl_c_exits_with_130_and_no_traceback(corpus: str) -> None:
         errors = reader.stderr.read().decode()
     assert reader.returncode == 130
     assert errors.startswith("passnet: ") and errors.count("\n") == 1
+
+
+def test_a_query_that_is_interrupted_within_duckdb_is_a_ctrl_c_too() -> None:
+    connection = duckdb.connect()
+    timer = threading.Timer(0.5, connection.interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), stopping():
+        connection.execute("SELECT sum(a.range * b.range) FROM range(1000000) a, range(20000) b")  # ten seconds
+    timer.join()
 
 
 def test_a_truncated_shard_is_refused_by_reading_commands_and_named_by_fsck(
