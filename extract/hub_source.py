@@ -202,7 +202,7 @@ def _class_of(config: HubConfig) -> tuple[str, str, str, str | None]:
     if named in heads:
         return str(model_type), named, heads[named], None
     if config.has_custom_code:
-        detail = f"{named or model_type} is code of the repository's own (auto_map), which --trust-remote-code alone runs"
+        detail = f"{named or model_type} is code of the repository's own, which --trust-remote-code alone runs"
         raise SubjectError(str(named), Reason.NEEDS_REMOTE_CODE, detail)
     if model_type not in CONFIG_MAPPING:
         detail = f"transformers {transformers.__version__} has no type {model_type!r} ({named or 'no class named'})"
