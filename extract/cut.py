@@ -7,6 +7,7 @@ an `input` of the piece. Pieces run in order, each fed from the ones before, com
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -60,17 +61,33 @@ class Cutter:
         results = self.live_results(start, end)
         if not results and not allow_mutation:
             raise CutError("no_output", f"nothing made in [{start}, {end}) is used later or returned")
-        operands = _outside_operands(graph, start, end)
+        return self._piece(range(start, end), results)
+
+    def cut_ops(self, ops: Sequence[int], end: int) -> Piece:
+        """Return the ops named (ascending, all before `end`) as a piece whose outputs are what is needed from `end` on.
+
+        Unlike a range, it may leave out what an op between them needs. Raises `CutError` for a value without a record.
+        """
+        results = [ref for op in ops for ref in self._used[op] if self._last_use[ref] >= end]
+        return self._piece(ops, tuple(sorted(results, key=_definition_order)))
+
+    def _piece(self, ops: Sequence[int], results: tuple[OpRef, ...]) -> Piece:
+        places = {op: place for place, op in enumerate(ops)}
+        operands = _outside_operands(self._graph, ops, places)
         renamed: dict[Ref, Ref] = {ref: TensorRef(position) for position, ref in enumerate(operands)}
-        nodes = tuple(_rename_node(node, renamed, start) for node in graph.nodes[start:end])
-        tensors = _tensor_records(graph, operands)
-        outputs = tuple(_rename_ref(ref, renamed, start) for ref in results)
+        nodes = tuple(_rename_node(self._graph.nodes[op], renamed, places) for op in ops)
+        tensors = _tensor_records(self._graph, operands)
+        outputs = tuple(_rename_ref(ref, renamed, places) for ref in results)
         return Piece(Graph(nodes, tensors, outputs), operands, results)
 
     def live_results(self, start: int, end: int) -> tuple[OpRef, ...]:
         """Return the values made in [start, end) that are used at or after `end` or returned, by definition order."""
         made = (ref for index in range(start, end) for ref in self._used[index])
         return tuple(sorted((ref for ref in made if self._last_use[ref] >= end), key=_definition_order))
+
+    def is_live(self, ref: OpRef, end: int) -> bool:
+        """Tell whether a value is needed at or after `end` or returned."""
+        return self._last_use.get(ref, -1) >= end
 
     def is_connected(self, start: int, end: int) -> bool:
         """Tell whether the ops of [start, end) hang together by what they pass to each other, directions ignored."""
@@ -144,11 +161,11 @@ def _root(ref: Ref, roots: dict[int, Ref | None], start: int) -> OpRef | None:
     return None
 
 
-def _outside_operands(graph: Graph, start: int, end: int) -> tuple[Ref, ...]:
+def _outside_operands(graph: Graph, ops: Sequence[int], inside: Container[int]) -> tuple[Ref, ...]:
     seen: dict[Ref, None] = {}
-    for node in graph.nodes[start:end]:
-        for ref in node.refs():
-            if isinstance(ref, TensorRef) or ref.index < start:
+    for op in ops:
+        for ref in graph.nodes[op].refs():
+            if isinstance(ref, TensorRef) or ref.index not in inside:
                 seen.setdefault(ref)
     return tuple(seen)
 
@@ -177,18 +194,18 @@ def output_meta(graph: Graph, ref: OpRef) -> OutputMeta:
     raise CutError("no_output", f"op {ref.index} ({graph.nodes[ref.index].op}) records no output at {ref.path}")
 
 
-def _rename_node(node: Node, renamed: dict[Ref, Ref], start: int) -> Node:
+def _rename_node(node: Node, renamed: dict[Ref, Ref], places: dict[int, int]) -> Node:
     def rename(ref: Ref) -> Ref:
-        return _rename_ref(ref, renamed, start)
+        return _rename_ref(ref, renamed, places)
 
     args = tuple(map_refs(arg, rename) for arg in node.args)
     kwargs = tuple((name, map_refs(value, rename)) for name, value in node.kwargs)
     return Node(node.op, node.target, args, kwargs, node.outputs)
 
 
-def _rename_ref(ref: Ref, renamed: dict[Ref, Ref], start: int) -> Ref:
+def _rename_ref(ref: Ref, renamed: dict[Ref, Ref], places: dict[int, int]) -> Ref:
     if ref in renamed:
         return renamed[ref]
     if isinstance(ref, TensorRef):
         raise CutError("no_output", f"tensor {ref.index} is not an operand of the range")
-    return OpRef(ref.index - start, ref.path)
+    return OpRef(places[ref.index], ref.path)

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     FORWARD_FAILED = "forward_failed"
     DATA_DEPENDENT = "data_dependent"
     DYNAMO_FAILED = "dynamo_failed"
+    CURVE_FAILED = "curve_failed"
     UNTRACKED_TENSOR = "untracked_tensor"
     UNSUPPORTED_ARGUMENT = "unsupported_argument"
     NO_TENSOR_OUTPUT = "no_tensor_output"

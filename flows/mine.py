@@ -9,7 +9,7 @@ import os
 import secrets
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -18,13 +18,15 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS, MiningConfig, check_kinds
+from flows.curve_plan import check_targets
+from flows.mining_plan import DEFAULT_KINDS, FUSIBLE_TARGET, MAX_LENGTH, NUM_FOLDS, MiningConfig, check_kinds
 from flows.progress import REPORTER, Reporter
 from mining.folding import FoldingConfig
-from mining.subgraph import CLASSICAL, SINGLE_OP
+from mining.subgraph import CLASSICAL, FUSIBLE, SINGLE_OP
 from storage.corpus import Corpus
 from storage.grammars import StoredGrammar, latest_grammar
 from storage.query import run_query
+from tasks.curves import CurveJob
 from tasks.mine import (
     Candidate,
     MiningReport,
@@ -37,6 +39,7 @@ from tasks.mine import (
     start_workers,
     without_mined,
 )
+from tasks.mine_fusible import curves_id, find_curved, mine_fusible
 
 _OPS_PER_SHARD = 20_000  # what a kill loses at most, per worker: some ten seconds
 
@@ -67,19 +70,23 @@ class Mining:
 @flow(name="mine", task_runner=cast("TaskRunner[Any]", ThreadPoolTaskRunner()), persist_result=False)
 def mine(
     corpus: str = "data/corpus",
-    kinds: str = ",".join(KINDS),
+    kinds: str = ",".join(DEFAULT_KINDS),
     learn: bool = False,
     num_folds: int = NUM_FOLDS,
     max_length: int = MAX_LENGTH,
     workers: int | None = None,
+    target: str = FUSIBLE_TARGET,
 ) -> MiningSummary:
     """Mine the subgraphs of the stored graphs that were not searched yet, and return what stands then.
 
     Graphs are read by the grammar that was learned last; where there is none, or with `learn`, one is learned from
-    all graphs. `workers` is the number of processes (default: one per CPU). Raises UsageError before any write.
+    all graphs. `workers` is the number of processes (default: one per CPU); kernel curves for `target` tell what is
+    fusible. Raises UsageError before any write.
     """
     started = time.monotonic()
-    config = MiningConfig(check_kinds(kinds), learn, num_folds, max_length, workers or os.cpu_count() or 1)
+    (target,) = check_targets(target)
+    num_workers = workers or os.cpu_count() or 1
+    config = MiningConfig(check_kinds(kinds), learn, num_folds, max_length, num_workers, target)
     reporter = REPORTER.get()
     with Corpus.open(corpus, write=True) as opened:
         mining = mine_corpus(opened, config, reporter)
@@ -114,6 +121,8 @@ def mine_corpus(corpus: Corpus, config: MiningConfig, reporter: Reporter) -> Min
         if SINGLE_OP in config.kinds:
             reporter.stage("listing single ops")
             corpus.commit(list_single_ops(session), session.run_id)
+        if FUSIBLE in config.kinds:
+            num_graphs += mine_curves(session, CurveJob(session.run_id, config.target), config.workers, reporter)
     return Mining(stored, stored is not before, num_graphs)
 
 
@@ -127,22 +136,44 @@ def mine_missing(
     """Search the graphs that lack it, shards committed in order; return how many."""
     missing = without_mined(session.corpus, candidates, CLASSICAL, stored.grammar_id)
     reporter.begin(len(missing), "mining", "mined", "graphs")
+    shards = enumerate(shards_by_ops(missing, _OPS_PER_SHARD))
+    submitted = (mine_classical.submit(session, number, stored, shard) for number, shard in shards)
+    _commit_in_order(session, submitted, {"grammar_id": stored.grammar_id}, num_workers, reporter)
+    return len(missing)
+
+
+def mine_curves(session: MiningSession, job: CurveJob, num_workers: int, reporter: Reporter) -> int:
+    """Search the graphs with a curve for fusible subgraphs, shards committed in order; return how many."""
+    missing, id_ = find_curved(session.corpus, job), curves_id(job)
+    reporter.begin(len(missing), "reading curves", "read", "graphs")
+    shards = enumerate(shards_by_ops(missing, _OPS_PER_SHARD))
+    submitted = (mine_fusible.submit(session, number, id_, shard) for number, shard in shards)
+    _commit_in_order(session, submitted, {"grammar_id": id_, "target": job.target}, num_workers, reporter)
+    return len(missing)
+
+
+def _commit_in_order(
+    session: MiningSession,
+    submitted: Iterable[PrefectFuture[MiningReport]],
+    config: dict[str, object],
+    num_workers: int,
+    reporter: Reporter,
+) -> None:
+    """Commit the shards of an iterator that submits each when it is asked, a few ahead."""
     pending: deque[PrefectFuture[MiningReport]] = deque()
-    shards = shards_by_ops(missing, _OPS_PER_SHARD)
 
     def commit_next() -> None:
         report = pending.popleft().result()
-        session.corpus.commit(report.staged, session.run_id, {"grammar_id": stored.grammar_id})
+        session.corpus.commit(report.staged, session.run_id, config)
         for _ in range(report.num_graphs):
             reporter.advance("", False)
 
-    for number, shard in enumerate(shards):
-        pending.append(mine_classical.submit(session, number, stored, shard))
+    for future in submitted:
+        pending.append(future)
         if len(pending) > num_workers + 1:
             commit_next()
     while pending:
         commit_next()
-    return len(missing)
 
 
 def new_run_id() -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from flows.bounds import MAX_WORKERS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
-from flows.mining_plan import KINDS, MAX_LENGTH, NUM_FOLDS
+from flows.mining_plan import DEFAULT_KINDS, FUSIBLE_TARGET, MAX_LENGTH, NUM_FOLDS
 from flows.printing import print_table
 from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def mine(
     corpus: CorpusOption = DEFAULT_CORPUS,
-    kinds: Annotated[str, typer.Option(help="classical, single_op; several comma-separated.")] = ",".join(KINDS),
+    kinds: Annotated[
+        str, typer.Option(help="classical, single_op, fusible (after `passnet curves`); several by commas.")
+    ] = ",".join(DEFAULT_KINDS),
     learn: Annotated[
         bool, typer.Option("--learn", help="Learn a new grammar from all graphs; else the last one reads them.")
     ] = False,
@@ -30,15 +32,17 @@ def mine(
         int, typer.Option(help="Longest pattern of one fold, in symbols.", min=2, max=MAX_LENGTH)
     ] = MAX_LENGTH,
     workers: Annotated[int | None, typer.Option(help="Processes; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
+    target: Annotated[str, typer.Option(help="Target whose kernel curves tell what is fusible.")] = FUSIBLE_TARGET,
 ) -> None:
     """Find the recurring parts of the stored graphs; run it again to search those that came since.
 
-    Classical subgraphs come from Recursive Folding, single ops are told apart by op, literals and operands.
+    Classical subgraphs come from Recursive Folding, fusible ones are plateaus of kernel curves, single ops are told
+    apart by op, literals and operands.
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, kinds)
+        _check(corpus, kinds, target)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -47,17 +51,29 @@ def mine(
             num_folds=folds,
             max_length=max_length,
             workers=workers,
+            target=target,
         )
     _show(summary)
 
 
-def _check(corpus: Path, kinds: str) -> None:
+def _check(corpus: Path, kinds: str, target: str) -> None:
     """Refuse what cannot work before anything is written or started."""
+    from flows.curve_plan import check_targets
     from flows.mining_plan import check_kinds
+    from mining.subgraph import FUSIBLE
     from storage.corpus import Corpus
+    from storage.errors import UsageError
 
-    check_kinds(kinds)
-    Corpus.open(corpus, write=True).close()
+    wanted = check_kinds(kinds)
+    if len(check_targets(target)) > 1:
+        raise UsageError(f"--target {target!r} names several targets", "mine by the curves of one at a time")
+    with Corpus.open(corpus, write=True) as opened:
+        curved = set(opened.read("kernel_curves", ["target"]).column(0).to_pylist())
+    if FUSIBLE in wanted and target not in curved:
+        raise UsageError(
+            f"{corpus} holds no kernel curve for {target}",
+            f"make some: passnet curves --corpus {corpus} --target {target}",
+        )
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> MiningSummary:

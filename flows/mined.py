@@ -1,4 +1,4 @@
-"""What mining found, for people: one subgraph or pattern in full, and a graph's folds as a picture."""
+"""What mining found, for people: one subgraph or pattern in full; a graph's folds or kernel curve as a picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from flows.printing import print_fields, print_report
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 
 if TYPE_CHECKING:
+    from flows.curve_picture import Curve
     from storage.corpus import Corpus
+    from storage.errors import UsageError
 
 _PLACES_SHOWN = 10
 
@@ -42,6 +44,83 @@ def motifs(
     (parsed,) = parse(stored.grammar, [row["op_sequence"]])
     plot_motifs(graph, row["op_sequence"], stored.grammar, parsed, out)
     typer.echo(f"drawn in {out}")
+
+
+@plot.command(epilog="Example: passnet plot curve timm/resnet18 --target cuda:a30 --out curve.html")
+def curve(
+    graph: Annotated[str, typer.Argument(help="Prefix of any of a graph's hashes, or a model id.", metavar="GRAPH")],
+    target: Annotated[str, typer.Option(help="Whose curve: cpu, cuda:a30, cuda:a100, ...")] = "cuda:a30",
+    out: Annotated[Path, typer.Option(help="The picture.", metavar="FILE.svg|html|png|pdf")] = Path("curve.svg"),
+    corpus: CorpusOption = DEFAULT_CORPUS,
+) -> None:
+    """Draw how many kernels a graph's first ops are compiled to, op by op, what adds to them, and the fusible ranges.
+
+    In an SVG and in an HTML page, rest the mouse on an op to see why it has a kernel of its own.
+    """
+    from flows.curve_picture import plot_curve
+    from flows.looking import find_signature
+    from storage.corpus import Corpus
+    from storage.query import run_query
+
+    opened = Corpus.open(corpus)
+    signature = find_signature(opened, graph)
+    stored = _stored_curve(opened, signature, target)
+    if stored is None:
+        raise _no_curve(opened, graph, signature, target)
+    sources = run_query(opened, "show_sources", {"signature_sha256": signature})
+    models = list({row["model_id"]: None for row in sources}) or [graph]
+    more = f" and {len(models) - 1} more" if len(models) > 1 else ""
+    plot_curve(_headline(f"{models[0]}{more} on {target}", stored), stored, out)
+    typer.echo(f"drawn in {out}")
+
+
+def _headline(name: str, curve: Curve) -> str:
+    last = curve.kernels[-1] if curve.kernels else 0
+    kernels = "unknown kernels" if last is None else f"{last:,} kernels"
+    num_fusible = sum(not plateau.is_too_long for plateau in curve.plateaus)
+    text = f"{name}: {len(curve.kernels):,} ops, {kernels}, {num_fusible:,} fusible ranges"
+    return text if curve.is_calibrated else f"{text} (uncalibrated)"
+
+
+def _stored_curve(corpus: Corpus, signature_sha256: str, target: str) -> Curve | None:
+    """Return a graph's curve for a target, the exact one of the scheduler's where there are several."""
+    import pyarrow.compute as pc
+
+    from flows.curve_picture import Curve, Step
+    from storage.query import run_query
+
+    own = (pc.field("signature_sha256") == signature_sha256) & (pc.field("target") == target)
+    rows = corpus.read("kernel_curves", filters=own).to_pylist()
+    if not rows:
+        return None
+    row = max(rows, key=lambda row: (row["counter"] == "scheduler", row["is_exact"], row["counter"]))
+    own &= (pc.field("counter") == row["counter"]) & (pc.field("is_exact") == row["is_exact"])
+    steps = corpus.read("fusion_boundaries", filters=own).sort_by("position").to_pylist()
+    (graph,) = run_query(corpus, "show_text", {"signature_sha256": signature_sha256})
+    fields = ("step", "reason", "detail", "other_op")
+    up = [Step(step["position"] - 1, *(step[name] for name in fields)) for step in steps]
+    return Curve(graph["op_sequence"], row["kernels"], up, row["is_calibrated"])
+
+
+def _no_curve(corpus: Corpus, graph: str, signature_sha256: str, target: str) -> UsageError:
+    """Say why a graph has no curve for a target: no such target, one that failed, or none made as yet."""
+    import pyarrow.compute as pc
+
+    from flows.curve_plan import check_targets
+    from storage.errors import UsageError
+
+    if len(check_targets(target)) > 1:
+        return UsageError(f"--target {target} names several", "give one: a picture shows one curve")
+    own = (pc.field("subject") == signature_sha256) & (pc.field("step") == "curve")
+    failures = corpus.read("failures", ["reason", "detail"], own).to_pylist()
+    for failure in failures:
+        if failure["detail"].startswith(f"{target}:"):
+            what = f"the curve of {graph} failed, {failure['reason']} ({failure['detail']})"
+            return UsageError(what, "choose another graph or --target")
+    return UsageError(
+        f"{corpus.root} holds no curve of {graph} for {target}",
+        f"make it: passnet curves --target {target} --corpus {corpus.root}",
+    )
 
 
 def show_subgraph(corpus: Corpus, prefix: str) -> bool:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mining.subgraph import CLASSICAL, SINGLE_OP
+from mining.subgraph import CLASSICAL, FUSIBLE, SINGLE_OP
 from storage.errors import UsageError
 
-KINDS = (CLASSICAL, SINGLE_OP)
+KINDS = (CLASSICAL, SINGLE_OP, FUSIBLE)
+DEFAULT_KINDS = (CLASSICAL, SINGLE_OP)
+"""Kinds that need no kernel curves."""
+FUSIBLE_TARGET = "cuda:a30"
+"""Whose curves tell fusible subgraphs by default."""
 NUM_FOLDS = 256
 """Folds of a grammar by default: the paper's 16 reach a third of the ops of timm and transformers, 256 two thirds."""
 MAX_LENGTH = 64
@@ -16,13 +20,15 @@ MAX_LENGTH = 64
 
 @dataclass(frozen=True, slots=True)
 class MiningConfig:
-    """What a run of mining was given: the kinds, whether to learn a grammar anew and how, and how many processes."""
+    """What a run of mining was given: the kinds, whether to learn a grammar anew and how, how many processes, and the
+    target whose kernel curves tell what is fusible."""
 
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = DEFAULT_KINDS
     learn: bool = False
     num_folds: int = NUM_FOLDS
     max_length: int = MAX_LENGTH
     workers: int = 1
+    target: str = FUSIBLE_TARGET
 
 
 def check_kinds(kinds: str) -> tuple[str, ...]:

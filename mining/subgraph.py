@@ -14,6 +14,7 @@ from extract.text import render
 
 CLASSICAL: Final = "classical"
 SINGLE_OP: Final = "single_op"
+FUSIBLE: Final = "fusible"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Ops [start, end) of a graph that are no subgraph, with `CutError`'s reason."""
+    """Ops [start, end) of a graph that are no subgraph, with `CutError`'s reason, or `too_long`."""
 
     start: int
     end: int

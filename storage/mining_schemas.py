@@ -67,7 +67,7 @@ OCCURRENCES = pa.schema(
         signature(),
         column("start", pa.int32(), "First op, an index of nodes.", null=False),
         column("end", pa.int32(), "Op after the last.", null=False),
-        column("grammar_id", pa.string(), "Grammar that found it.", null=False),
+        column("grammar_id", pa.string(), "Grammar, or for fusible the set of curves, that found it.", null=False),
     ]
 )
 
@@ -78,7 +78,7 @@ EXCLUDED_RANGES = pa.schema(
         column("start", pa.int32(), "First op, an index of nodes.", null=False),
         column("end", pa.int32(), "Op after the last.", null=False),
         column("grammar_id", pa.string(), "Grammar that found it.", null=False),
-        column("reason", pa.string(), "Why it is no subgraph: mutates_boundary, no_output.", null=False),
+        column("reason", pa.string(), "Why it is no subgraph: mutates_boundary, no_output, too_long.", null=False),
         column("detail", pa.string(), "Particulars, one line.", null=False),
     ]
 )

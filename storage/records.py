@@ -159,6 +159,13 @@ def graph_from_rows(graphs_row: Mapping[str, Any], model_py: str, nodes_rows: Se
     return dataclasses.replace(graph, nodes=nodes)
 
 
+def graph_from_payload(payload: bytes) -> Graph:
+    """Rebuild the graph of a payload that `tables_to_bytes` made of the rows of one; raises as `graph_from_rows`."""
+    tables = tables_from_bytes(payload)
+    text = tables["graph_texts"].column("model_py")[0].as_py()
+    return graph_from_rows(tables["graphs"].to_pylist()[0], text, tables["nodes"].to_pylist())
+
+
 def graph_columns(graph: Graph) -> dict[str, Any]:
     """Return the columns of a row of `graphs` that follow from its ops and tensors, hashes excepted."""
     num_inputs = sum(tensor.kind == "input" for tensor in graph.tensors)

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from storage.columns import INT_LIST, TIMESTAMP, column, signature
+from storage.curve_schemas import FUSION_BOUNDARIES, KERNEL_CURVES, WINDOW_COUNTS
 from storage.mining_schemas import (
     EXCLUDED_RANGES,
     GRAMMARS,
@@ -22,7 +23,7 @@ from storage.mining_schemas import (
     SUBGRAPHS,
 )
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -336,6 +337,9 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "occurrences": OCCURRENCES,
     "excluded_ranges": EXCLUDED_RANGES,
     "mined_graphs": MINED_GRAPHS,
+    "kernel_curves": KERNEL_CURVES,
+    "fusion_boundaries": FUSION_BOUNDARIES,
+    "window_counts": WINDOW_COUNTS,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -357,6 +361,9 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "occurrences": ("subgraph_sha256", "kind", "signature_sha256", "start", "grammar_id"),
     "excluded_ranges": ("signature_sha256", "kind", "start", "end", "grammar_id"),
     "mined_graphs": ("signature_sha256", "kind", "grammar_id"),
+    "kernel_curves": ("signature_sha256", "target", "counter", "is_exact"),
+    "fusion_boundaries": ("signature_sha256", "target", "counter", "is_exact", "position"),
+    "window_counts": ("window_key",),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -381,6 +388,9 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "occurrences": "Where subgraphs occur in graphs.",
     "excluded_ranges": "Ranges of graphs that are no subgraph, and why.",
     "mined_graphs": "Which graphs were searched, and what came of it.",
+    "kernel_curves": "How many kernels the first ops of a graph are compiled to, op by op.",
+    "fusion_boundaries": "Each step of a curve up, and why the op joined no kernel before it.",
+    "window_counts": "Counts of small programs that curves share; known ones are not planned again.",
 }
 
 

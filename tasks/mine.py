@@ -11,11 +11,11 @@ import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow.compute as pc
 from prefect import task
@@ -23,7 +23,7 @@ from prefect.cache_policies import NO_CACHE
 
 from mining.folding import FoldingConfig, fold, parse
 from mining.grammar import MAX_OPS, MIN_OPS, Grammar, grammar_id, outermost_spans
-from mining.subgraph import CLASSICAL, SINGLE_OP, Mined, Subgraph, cut_ranges
+from mining.subgraph import CLASSICAL, SINGLE_OP, Exclusion, Mined, Subgraph, cut_ranges
 from storage.corpus import Corpus, Staged
 from storage.fingerprints import op_sequence_xxh3
 from storage.grammars import StoredGrammar, grammar_tables
@@ -31,6 +31,18 @@ from storage.query import run_query
 from storage.records import graph_from_rows, rows_to_table, tables_from_bytes, tables_to_bytes
 
 _WATCH_SECONDS = 1.0
+
+
+class HasOps(Protocol):
+    """What a shard is measured by."""
+
+    @property
+    def op_names(self) -> tuple[str, ...]:
+        """Canonical op names in recorded order."""
+        ...
+
+
+Graphs = TypeVar("Graphs", bound=HasOps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +162,16 @@ def list_single_ops(session: MiningSession) -> Staged:
 
 
 def cut_stored_graphs(
-    root: Path, ranges: dict[str, list[tuple[int, int]]], kind: str, id_: str, symbols: dict[str, int]
+    root: Path,
+    ranges: Mapping[str, Sequence[tuple[int, int]]],
+    kind: str,
+    id_: str,
+    symbols: Mapping[str, int],
+    dropped: Mapping[str, Sequence[Exclusion]] | None = None,
 ) -> bytes:
     """Read graphs by signature, cut ranges of each, and return the tables as bytes; runs in a worker process.
 
-    `symbols` gives a subgraph's pattern by its op sequence's xxh3.
+    `symbols` gives a subgraph's pattern by its op sequence's xxh3; `dropped` ranges are excluded uncut.
     """
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     seen: set[str] = set()
@@ -166,6 +183,8 @@ def cut_stored_graphs(
     for signature, wanted in ranges.items():
         own = nodes.filter(pc.field("signature_sha256") == signature).sort_by("index").to_pylist()
         mined = cut_ranges(graph_from_rows(graphs[signature], texts[signature]["model_py"], own), wanted)
+        if dropped is not None:
+            mined = replace(mined, exclusions=(*mined.exclusions, *dropped[signature]))
         _add_rows(rows, mined, {"signature_sha256": signature, "kind": kind, "grammar_id": id_})
         for subgraph in mined.subgraphs:
             if subgraph.subgraph_sha256 not in seen:
@@ -187,7 +206,7 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], mined: Mined, common: dict[
 
 
 def _add_subgraph(
-    rows: dict[str, list[dict[str, Any]]], subgraph: Subgraph, kind: str, symbols: dict[str, int]
+    rows: dict[str, list[dict[str, Any]]], subgraph: Subgraph, kind: str, symbols: Mapping[str, int]
 ) -> None:
     xxh3 = op_sequence_xxh3(subgraph.op_names)
     rows["subgraphs"].append(
@@ -207,9 +226,9 @@ def _add_subgraph(
     rows["subgraph_texts"].append({"subgraph_sha256": subgraph.subgraph_sha256, "model_py": subgraph.model_py})
 
 
-def shards_by_ops(candidates: Iterable[Candidate], num_ops: int) -> list[list[Candidate]]:
+def shards_by_ops(candidates: Iterable[Graphs], num_ops: int) -> list[list[Graphs]]:
     """Split graphs in order into shards of about `num_ops` ops, at least one graph each."""
-    shards: list[list[Candidate]] = []
+    shards: list[list[Graphs]] = []
     room = 0
     for candidate in candidates:
         if room <= 0:

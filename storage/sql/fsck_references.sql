@@ -52,4 +52,15 @@ LEFT JOIN (
     SELECT signature_sha256, kind, grammar_id, count(*) AS num_rows FROM occurrences GROUP BY ALL
 ) USING (signature_sha256, kind, grammar_id)
 WHERE num_occurrences <> coalesce(num_rows, 0)
+UNION ALL
+SELECT 'kernel_curves', signature_sha256, 'its graph is missing'
+FROM (SELECT DISTINCT signature_sha256 FROM kernel_curves) ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'kernel_curves', signature_sha256, 'has ' || len(kernels) || ' positions, the graph ' || num_ops || ' ops'
+FROM kernel_curves JOIN graphs USING (signature_sha256)
+WHERE len(kernels) <> num_ops
+UNION ALL
+SELECT 'fusion_boundaries', signature_sha256, 'its curve (' || target || ') is missing'
+FROM (SELECT DISTINCT signature_sha256, target, counter, is_exact FROM fusion_boundaries)
+ANTI JOIN kernel_curves USING (signature_sha256, target, counter, is_exact)
 ORDER BY ALL;

@@ -1,0 +1,170 @@
+"""Stored graphs in, kernel curves out: find what lacks one, plan shards in children, commit in order, report.
+
+The smallest graphs come first. A run can be killed at any moment and started again: the manifest alone decides which
+graphs have their curve, and counts that were committed are not made again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import flow
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from extract.sandbox import ChildFailed, Limits, StartFailed
+from flows.curve_plan import DEFAULT_TARGETS, check_targets
+from flows.progress import REPORTER, Reporter
+from flows.refresh_plan import read_model_list
+from storage.corpus import Corpus
+from storage.errors import CorpusError
+from storage.query import run_query
+from tasks.curves import (
+    Candidate,
+    CurveJob,
+    CurveReport,
+    CurveSession,
+    commit_curves,
+    curve_shard,
+    find_candidates,
+    load_memo,
+)
+from tasks.sandbox_pool import SandboxPool
+
+_WORKER = "tasks.curve_worker"
+_OPS_PER_SHARD = 1_000  # what a kill loses at most, per worker: a minute or two
+_REQUEST_SECONDS = 900.0  # a program of thousands of ops is planned in minutes
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSummary:
+    """Figures of one run: curves made now, graphs that failed and that are left (for a bound), and the curves that now
+    stand, as rows of `storage/sql/curve_summary.sql`. `seconds` is wall time."""
+
+    corpus: str
+    num_made: int
+    num_failed: int
+    num_left: int
+    targets: tuple[dict[str, Any], ...]
+    seconds: float
+
+
+@flow(name="curves", task_runner=cast("TaskRunner[Any]", ThreadPoolTaskRunner()), persist_result=False)
+def curves(
+    corpus: str = "data/corpus",
+    targets: str = DEFAULT_TARGETS,
+    exact: bool = False,
+    models_file: str | None = None,
+    limit: int | None = None,
+    workers: int | None = None,
+    max_seconds: float | None = None,
+    request_seconds: float = _REQUEST_SECONDS,
+) -> CurveSummary:
+    """Make the kernel curves that the stored graphs lack, for each target, and return what stands then.
+
+    `limit` bounds the graphs of each target, the smallest first; `workers` is the number of children (default: one per
+    CPU), `max_seconds` bounds the run, `request_seconds` each request to a child. Raises UsageError before any write.
+    """
+    started = time.monotonic()
+    wanted = check_targets(targets)
+    model_ids = read_model_list(Path(models_file)) if models_file else None
+    reporter = REPORTER.get()
+    with Corpus.open(corpus, write=True) as opened:
+        deadline = None if max_seconds is None else started + max_seconds
+        num_workers = workers or os.cpu_count() or 1
+        totals = [0, 0, 0]
+        for target in wanted:
+            job = CurveJob(new_run_id(), target, exact)
+            made = curves_of(opened, job, num_workers, reporter, model_ids, limit, deadline, request_seconds)
+            totals = [total + part for total, part in zip(totals, made, strict=True)]
+        reporter.stage("writing the catalogue")
+        if opened.is_fragmented():
+            opened.compact()
+        opened.write_catalogue()
+        rows = tuple(run_query(opened, "curve_summary"))
+        num_made, num_failed, num_left = totals
+        seconds = time.monotonic() - started
+        return CurveSummary(str(opened.root), num_made, num_failed, num_left, rows, seconds)
+
+
+def curves_of(
+    corpus: Corpus,
+    job: CurveJob,
+    num_workers: int,
+    reporter: Reporter,
+    model_ids: Sequence[str] | None = None,
+    limit: int | None = None,
+    deadline: float | None = None,
+    request_seconds: float = _REQUEST_SECONDS,
+) -> tuple[int, int, int]:
+    """Make the curves that graphs lack for one target; return how many were made, failed and are left.
+
+    Runs within a flow. Shards are committed in order.
+    """
+    candidates = find_candidates(corpus, job, model_ids)
+    chosen = candidates[:limit]
+    if not chosen:
+        return 0, 0, len(candidates)
+    pool = SandboxPool(num_workers, limits=Limits(seconds=request_seconds), worker=_WORKER)
+    session = CurveSession(corpus, pool, load_memo(corpus, job), job, _advance(reporter), deadline)
+    reporter.begin(len(chosen), f"planning for {job.target}", "planned", "graphs")
+    try:
+        num_made, num_failed = _run_shards(session, chosen)
+    except (StartFailed, ChildFailed) as error:
+        raise CorpusError(f"kernels cannot be planned here ({error})", "check the installation") from error
+    finally:
+        pool.close()
+    return num_made, num_failed, len(candidates) - num_made - num_failed
+
+
+def _run_shards(session: CurveSession, chosen: Sequence[Candidate]) -> tuple[int, int]:
+    pending: deque[PrefectFuture[CurveReport]] = deque()
+    num_made = num_failed = num_committed = 0
+
+    def commit_next() -> None:
+        nonlocal num_made, num_failed, num_committed
+        report = pending.popleft().result()
+        commit_curves(session, num_committed, report)
+        num_committed += 1
+        num_made += report.num_made
+        num_failed += report.num_failed
+
+    for number, shard in enumerate(_shards_of(chosen)):
+        if session.is_over:
+            break
+        pending.append(curve_shard.submit(session, number, shard))
+        if len(pending) > session.pool.num_workers:
+            commit_next()
+    while pending:
+        commit_next()
+    return num_made, num_failed
+
+
+def new_run_id() -> str:
+    """Return an id that says when the run began."""
+    return f"curves-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _advance(reporter: Reporter) -> Callable[[str, bool], None]:
+    return lambda model_id, has_failed: reporter.advance(model_id, has_failed)
+
+
+def _shards_of(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, ...]]:
+    shard: list[Candidate] = []
+    num_ops = 0
+    for candidate in candidates:
+        shard.append(candidate)
+        num_ops += candidate.num_ops
+        if num_ops >= _OPS_PER_SHARD:
+            yield tuple(shard)
+            shard, num_ops = [], 0
+    if shard:
+        yield tuple(shard)

@@ -1,0 +1,94 @@
+"""`passnet curves`: run the flow on this machine, a Prefect server brought along; show what curves stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from flows.bounds import MAX_WORKERS
+from flows.curve_plan import DEFAULT_TARGETS
+from flows.local_run import ending_in_order, local_prefect, stop_on_signals
+from flows.printing import print_table
+from flows.progress import Reporter, reporter_for
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+
+if TYPE_CHECKING:
+    from flows.curves import CurveSummary
+
+
+def curves(
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    target: Annotated[
+        str, typer.Option(help="cpu, cuda:a30, cuda:a100, cuda:h100, cuda:h200; several comma-separated.")
+    ] = DEFAULT_TARGETS,
+    exact: Annotated[bool, typer.Option("--exact", help="Count every prefix in full (slow).")] = False,
+    models: Annotated[
+        Path | None, typer.Option(help="File of model ids, one a line: only their graphs.", metavar="FILE")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Graphs of each target at most, the smallest first.", min=1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Begin no graph after so long.", min=0)] = None,
+) -> None:
+    """Count the kernels of the first P ops of each stored graph, for every P, as Inductor plans them.
+
+    No GPU is needed: cuda targets are planned from a description. Run it again to go on where it stopped.
+    """
+    reporter = reporter_for(Console(stderr=True))
+    stop_on_signals()
+    with ending_in_order(reporter):
+        _check(corpus, target, models)
+        summary = _run(
+            reporter,
+            corpus=str(corpus),
+            targets=target,
+            exact=exact,
+            models_file=str(models) if models else None,
+            limit=limit,
+            workers=workers,
+            max_seconds=max_seconds,
+        )
+    _show(summary)
+
+
+def _check(corpus: Path, target: str, models: Path | None) -> None:
+    """Refuse what cannot work before anything is written or started."""
+    from flows.curve_plan import check_targets
+    from flows.refresh_plan import read_model_list
+    from storage.corpus import Corpus
+    from storage.errors import UsageError
+
+    check_targets(target)
+    names = () if models is None else read_model_list(models)
+    with Corpus.open(corpus, write=True) as opened:
+        if names and not set(names) & opened.traced_models():
+            raise UsageError(
+                f"{corpus} has a graph of no model that {models} lists, such as {names[0]}",
+                'list ids as `passnet sql "SELECT model_id FROM graph_sources"` gives them, or trace these first',
+            )
+
+
+def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> CurveSummary:
+    with local_prefect(corpus, reporter):
+        from flows.curves import curves as curves_flow
+
+        return curves_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _show(summary: CurveSummary) -> None:
+    if summary.targets:
+        columns = list(summary.targets[0])
+        rows = [[_shown(name, row[name]) for name in columns] for row in summary.targets]
+        print_table(columns, rows, f"kernel curves in {summary.corpus}")
+    failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
+    left = f", {summary.num_left:,} still lack one" if summary.num_left else ""
+    typer.echo(f"{summary.num_made:,} curves made now in {summary.seconds:.1f} s{failed}{left}")
+    typer.echo(f"next: passnet mine --corpus {summary.corpus} --kinds fusible; passnet plot curve GRAPH")
+
+
+def _shown(name: str, value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value

@@ -1,0 +1,61 @@
+"""Counts for a curve, one program at a time: the child's side of `profiles.kernels.curve`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import torch
+
+from extract.cut import CutError, Cutter
+from extract.graph import Graph
+from profiles.kernels.boundaries import explain_boundary
+from profiles.kernels.curve import ALGORITHM, Count, Counts, Curve, CurveConfig, CurveMaker
+from profiles.kernels.layouts import optimised_strides
+from profiles.kernels.scheduler import plan
+from profiles.kernels.targets import TARGETS
+from profiles.kernels.window_program import cut_window
+from profiles.kernels.windows import Window
+
+_DETAIL_CHARS = 300
+
+
+class GraphCounter:
+    """Plans the windows of one graph for one target; use within `planning_for(target)`."""
+
+    def __init__(self, graph: Graph, target: str, config: CurveConfig) -> None:
+        self._target = TARGETS[target]
+        self._cutter = Cutter(graph)
+        context = f"{ALGORITHM}|{target}|{torch_version()}"
+        self._maker = CurveMaker(graph, target, context, optimised_strides(graph), config)
+
+    @property
+    def known_keys(self) -> Collection[str]:
+        """The keys that `count` can be asked for."""
+        return self._maker.windows.keys()
+
+    def advance(self, counts: Counts) -> tuple[str, ...] | Curve:
+        """Return the keys that the curve still needs, or the curve."""
+        return self._maker.advance(counts)
+
+    def count(self, keys: Sequence[str]) -> dict[str, Count]:
+        """Plan the windows of these keys, which `advance` returned."""
+        return {key: self._count(self._maker.windows[key]) for key in keys}
+
+    def _count(self, window: Window) -> Count:
+        try:
+            program = cut_window(self._cutter, self._maker.keys, window)
+            planned = plan(program, self._target, window.forced, is_window=not window.is_prefix)
+            reason, detail, other = explain_boundary(planned, len(program.nodes) - 1)
+        except CutError as error:
+            return Count(None, reason=error.reason, detail=error.detail)
+        except Exception as error:  # foreign code: planning fails in as many ways as there are programs
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            return Count(None, reason="plan_failed", detail=said[:_DETAIL_CHARS])
+        return Count(
+            len(planned.kernels), planned.num_called, planned.num_aten, planned.layout_opt, reason, detail, other
+        )
+
+
+def torch_version() -> str:
+    """Return torch's version without its build."""
+    return torch.__version__.split("+")[0]

@@ -1,0 +1,185 @@
+"""The kernels that Inductor plans for a program: its own scheduler, stopped before any code is written.
+
+`compile_fx` runs as in `torch.compile`, on operands without memory, up to the node list of its scheduler; calling its
+parts by hand gives other counts (kernel-curve-facts.md section 1). Patches torch, so only for a child process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import torch._inductor.compile_fx as compile_fx_module
+from torch._guards import TracingContext
+from torch._inductor import config, ir
+from torch._inductor.compile_fx import compile_fx
+from torch._inductor.graph import GraphLowering
+from torch._inductor.scheduler import NopKernelSchedulerNode, WhyNoFuse
+
+from extract.cut import VIEW_OPS, output_meta
+from extract.graph import Graph, OpRef
+from profiles.kernels.described_device import described_device
+from profiles.kernels.program import OP_INDEX, program_of
+from profiles.kernels.targets import Target
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedKernel:
+    """A kernel of a plan: the ops whose work it holds (indices of the graph; none for a copy that planning added),
+    whether it is a call of a library, the scheduler's names of its parts, and of those that make what it reads."""
+
+    ops: tuple[int, ...]
+    is_extern: bool
+    names: tuple[str, ...] = ()
+    makers: tuple[str, ...] = ()
+    extern_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Two buffers' nodes that the scheduler looked at and did not fuse, by name, with its words."""
+
+    first: str
+    second: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The kernels of a program in launch order, whether its layout is optimised, the fusions refused, and the nodes of
+    the aten graph that was lowered, operands and result left out."""
+
+    kernels: tuple[PlannedKernel, ...]
+    layout_opt: bool
+    refusals: tuple[Refusal, ...]
+    num_aten: int = 0
+
+    @property
+    def num_called(self) -> int:
+        """Calls in the wrapper that Inductor writes for a CPU: neighbours that are no library calls become one."""
+        flags = [kernel.is_extern for kernel in self.kernels]
+        runs = sum(not flag and (position == 0 or flags[position - 1]) for position, flag in enumerate(flags))
+        return sum(flags) + runs
+
+
+_LAID_OUT_BY_DEVICE = VIEW_OPS | {"scaled_dot_product_attention"}
+_record = compile_fx_module.record_original_output_strides
+
+
+class _Scheduled(BaseException):
+    """Ends a compilation; not an Exception, which Inductor would wrap."""
+
+    def __init__(self, lowering: GraphLowering) -> None:
+        super().__init__()
+        self.lowering = lowering
+
+
+def _stop(lowering: GraphLowering) -> None:
+    lowering.init_wrapper_code()
+    lowering._update_scheduler()
+    raise _Scheduled(lowering)
+
+
+@contextlib.contextmanager
+def planning_for(target: Target) -> Iterator[None]:
+    """Let `plan` plan for a target within; entering costs a fraction of a second for a described GPU."""
+    with contextlib.ExitStack() as stack:
+        if target.description is not None:
+            stack.enter_context(described_device(target.description))
+            stack.enter_context(config.patch(shape_padding=False))
+        stack.enter_context(config.patch(force_disable_caches=True, compile_threads=1))
+        stack.enter_context(patch.object(GraphLowering, "compile_to_module", _stop))
+        stack.enter_context(torch.no_grad())
+        yield
+
+
+def plan(graph: Graph, target: Target, layout_opt: bool | None = None, is_window: bool = False) -> Plan:
+    """Return the plan of a graph, within `planning_for(target)`; `layout_opt` overrules Inductor's own decision.
+
+    The operands of a window lie as within a larger plan, while its outputs must lie as recorded. Raises whatever torch
+    raises for a program that it cannot compile.
+    """
+    module, operands = program_of(graph, target.device)
+    refusals: list[Refusal] = []
+    forced = {} if layout_opt is None else {"layout_optimization": layout_opt, "force_layout_optimization": layout_opt}
+    with (
+        patch.object(WhyNoFuse, "__call__", _noting(refusals)),
+        patch.object(
+            compile_fx_module, "record_original_output_strides", _recording(_output_strides(graph) if is_window else [])
+        ),
+        config.patch(forced),
+    ):
+        try:
+            compile_fx(module, operands)
+        except _Scheduled as scheduled:
+            lowering = scheduled.lowering
+        else:
+            return Plan((), False, ())
+    kernels = tuple(_kernel(node) for node in lowering.scheduler.nodes if _is_launched(node))
+    num_aten = sum(node.op not in ("placeholder", "output") for node in lowering.orig_gm.graph.nodes)
+    return Plan(kernels, bool(lowering.layout_opt), tuple(refusals), num_aten)
+
+
+def _output_strides(graph: Graph) -> list[tuple[int, ...] | None]:
+    """Return the strides that eager mode gives the outputs; None for views, which follow what they view, and for what
+    lies otherwise on another device."""
+    strides: list[tuple[int, ...] | None] = []
+    for ref in graph.outputs:
+        if isinstance(ref, OpRef) and graph.nodes[ref.index].op not in _LAID_OUT_BY_DEVICE:
+            strides.append(output_meta(graph, ref).stride)
+        else:
+            strides.append(None)
+    return strides
+
+
+def _recording(strides: list[tuple[int, ...] | None]) -> Any:
+    """Return what notes the strides that outputs must have: these, where there are any."""
+
+    def record(module: Any) -> None:
+        _record(module)
+        noted = module.graph.output_node().meta["original_output_strides"]
+        metadata = TracingContext.get().fw_metadata
+        first = metadata.num_mutated_inp_runtime_indices if metadata else 0
+        for position, stride in enumerate(strides, first):
+            if stride is not None and position < len(noted) and len(noted[position] or ()) == len(stride):
+                noted[position] = stride
+
+    return record
+
+
+def _noting(refusals: list[Refusal]) -> Any:
+    def note(why: Any, reason: str, *args: Any) -> None:
+        why.reason, why.args = reason, args
+        refusals.append(Refusal(why.name1, why.name2, reason % args if args else reason))
+
+    return note
+
+
+def _is_launched(node: Any) -> bool:
+    return not isinstance(node, NopKernelSchedulerNode) and not isinstance(node.node, ir.MultiOutput)
+
+
+def _kernel(node: Any) -> PlannedKernel:
+    parts = node.get_nodes()
+    ops = {op for part in parts if part.node is not None for origin in part.node.origins for op in _op_of(origin)}
+    names = tuple(part.get_name() for part in parts)
+    extern = node.node.python_kernel_name or "" if node.is_extern() and hasattr(node.node, "python_kernel_name") else ""
+    makers = tuple(sorted(_makers_of(node) - set(names)))
+    return PlannedKernel(tuple(sorted(ops)), node.is_extern(), names, makers, extern)
+
+
+def _makers_of(node: Any) -> set[str]:
+    """Return the names of the nodes that make what a node reads."""
+    made = node.scheduler.name_to_buf
+    buffers = (made[dep.name] for dep in node.unmet_dependencies if dep.name in made)
+    return {buffer.defining_op.get_name() for buffer in buffers if buffer.defining_op is not None}
+
+
+def _op_of(origin: Any) -> Iterator[int]:
+    custom = origin.meta.get("custom") or {}
+    if OP_INDEX in custom:
+        yield custom[OP_INDEX]

@@ -1,0 +1,337 @@
+"""Which few ops before a position tell what its op adds to the kernel count, and the key that such a window goes by.
+
+K(P) - K(P-1) is read from two counts of the last ops before P, with and without op P-1. Three rules say how far back
+a window must reach (kernel-curve-facts.md section 3): R1, over every op that could share a kernel with the new one; R2,
+with the constants that its ops are computed from; R3, under the layout decision of the whole prefix. Windows begin at
+library calls, so that equal layers have equal windows. Pure: reads graphs, loads no torch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from extract.canonical import is_random, written_operands
+from extract.cut import VIEW_OPS, output_meta
+from extract.graph import REFS, Arg, ArgList, ArgSlice, Graph, Node, OpRef, Ref, TensorRef, is_contiguous
+
+Strides = Mapping[OpRef, tuple[int, ...]]
+
+# Ops that Inductor calls a library for, so that nothing fuses through them.
+EXTERN_OPS = frozenset(
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear bilinear matmul mm bmm addmm "
+    "baddbmm scaled_dot_product_attention einsum".split()
+)
+# Views for certain; what may copy (reshape, contiguous, ...) shares memory and can be part of a kernel, too.
+_PURE_VIEWS = VIEW_OPS - frozenset(
+    "reshape flatten contiguous to type float double half bfloat16 type_as long int bool cpu cuda ravel reshape_as "
+    "dropout dropout2d alpha_dropout pixel_unshuffle positive conj resolve_conj".split()
+)
+
+
+def is_convolution(node: Node) -> bool:
+    """Tell whether a layout decision is about this op."""
+    return node.op.startswith("conv")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowConfig:
+    """How far back windows reach, in ops: over `num_externs` library calls or `context` ops, whichever is shorter, at
+    least `min_ops`; a position whose rules ask for more than `cap` is counted in full."""
+
+    num_externs: int = 1
+    min_ops: int = 2
+    context: int = 16
+    cap: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Ops (ascending) as of position `end`, within a prefix whose layout is optimised (None: Inductor decides).
+
+    `has_conv` says whether a layout decision matters to its own ops.
+    """
+
+    ops: tuple[int, ...]
+    end: int
+    layout_opt: bool | None = None
+    has_conv: bool = True
+
+    @property
+    def forced(self) -> bool | None:
+        """The layout decision to impose, None: none."""
+        return self.layout_opt if self.has_conv else None
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether all ops before `end` are there."""
+        return len(self.ops) == self.end
+
+    def without_last(self) -> Window:
+        """Return the window as of the position before, without its last op, under the same layout decision."""
+        return replace(self, ops=self.ops[:-1], end=self.end - 1)
+
+
+class WindowChooser:
+    """Chooses the windows of one graph; what they share is found once."""
+
+    def __init__(self, graph: Graph, optimised: Strides, config: WindowConfig | None = None) -> None:
+        self._graph = graph
+        self._optimised = optimised
+        self._config = config or WindowConfig()
+        nodes = graph.nodes
+        self._is_extern = [node.op in EXTERN_OPS for node in nodes]
+        self._externs = [index for index, flag in enumerate(self._is_extern) if flag]
+        self._written = [written_operands(node) for node in nodes]
+        self._operands = [tuple(dict.fromkeys(node.refs())) for node in nodes]
+        self._find_roots()
+        self._find_ancestors()
+
+    def window(self, position: int, layout_opt: bool | None = None) -> Window | None:
+        """Return the window that ends with op `position - 1`, None where the rules ask for the whole prefix."""
+        op = position - 1
+        first = self._first_of_component(op)
+        if first is None:
+            return None
+        ended = self._first_of_ended(op)
+        if ended < first:
+            first = self._extern_before(ended)
+        start = self._start_with_makers(min(first, self._usual_start(op)), op, layout_opt)
+        constants = self._constants_before(start, op)
+        if len(constants) + position - start > self._config.cap and start > 0:
+            return None
+        return self._made((*constants, *range(start, position)), position, layout_opt)
+
+    def prefix(self, position: int) -> Window:
+        """Return all ops before `position`."""
+        return Window(tuple(range(position)), position)
+
+    def wide_window(self, position: int, layout_opt: bool | None = None) -> Window:
+        """Return a window of at least `cap` ops, or the prefix where it is shorter."""
+        bound = position - self._config.cap
+        at = bisect_left(self._externs, bound + 1) - 1
+        start = max(self._externs[at] if at >= 0 else bound, bound - self._config.context, 0)
+        ops = (*self._constants_before(start, position - 1), *range(start, position))
+        return self._made(ops, position, layout_opt)
+
+    def num_convolutions(self, position: int) -> int:
+        """Return how many convolutions stand before a position."""
+        return self._convolutions_before[position]
+
+    def num_operands_added(self, position: int) -> int:
+        """Return how many of the graph's tensors op `position - 1` is the first to take."""
+        return self._operands_added[position - 1]
+
+    @cached_property
+    def _convolutions_before(self) -> list[int]:
+        return [0, *accumulate(int(flag) for flag in self._is_conv)]
+
+    @cached_property
+    def _operands_added(self) -> list[int]:
+        seen: set[Ref] = set()
+        added: list[int] = []
+        for operands in self._operands:
+            new = {ref for ref in operands if isinstance(ref, TensorRef)} - seen
+            seen |= new
+            added.append(len(new))
+        return added
+
+    def _made(self, ops: tuple[int, ...], end: int, layout_opt: bool | None) -> Window:
+        return Window(ops, end, layout_opt, any(self._is_conv[op] for op in ops))
+
+    @cached_property
+    def _is_conv(self) -> list[bool]:
+        return [is_convolution(node) for node in self._graph.nodes]
+
+    def _usual_start(self, op: int) -> int:
+        config = self._config
+        before = bisect_left(self._externs, op)
+        start = self._externs[before - config.num_externs] if before >= config.num_externs else 0
+        return max(min(max(start, op + 1 - config.context), op + 1 - config.min_ops), 0)
+
+    def _find_roots(self) -> None:
+        """Find, by value, the value whose memory it may share, and by such a root the ops that touch it."""
+        self._root: dict[Ref, Ref] = {}
+        self._touching: dict[Ref, list[int]] = {}
+        self._touched: list[tuple[Ref, ...]] = []
+        self._last_use: dict[Ref, int] = {}
+        for index, node in enumerate(self._graph.nodes):
+            operands = self._operands[index]
+            roots = dict.fromkeys(self._root.get(ref, ref) for ref in operands)
+            if operands and (node.op in VIEW_OPS or self._written[index]):
+                shared = self._root.get(operands[0], operands[0])
+                self._root[OpRef(index)] = shared
+                self._root.update({OpRef(index, output.path): shared for output in node.outputs})
+            else:
+                roots[OpRef(index)] = None
+                self._root.update({OpRef(index, output.path): OpRef(index) for output in node.outputs if output.path})
+            self._last_use.update((root, index) for root in roots)
+            self._touched.append(tuple(roots))
+            if not self._is_extern[index] and node.op not in _PURE_VIEWS:
+                for root in roots:
+                    self._touching.setdefault(root, []).append(index)
+
+    def _find_ancestors(self) -> None:
+        """Find, as bitsets, each op's ancestors, and those that a library call among them keeps apart from it."""
+        ancestors: list[int] = []
+        self._apart: list[int] = []
+        self._constant: list[bool] = []
+        for index, node in enumerate(self._graph.nodes):
+            producers = {ref.index for ref in self._operands[index] if isinstance(ref, OpRef)}
+            above = apart = 0
+            for producer in producers:
+                above |= ancestors[producer] | (1 << producer)
+                apart |= self._apart[producer]
+                if self._is_extern[producer]:
+                    apart |= ancestors[producer] | (1 << producer)
+            ancestors.append(above)
+            self._apart.append(apart)
+            takes_tensor = any(isinstance(ref, TensorRef) for ref in self._operands[index])
+            is_constant = not takes_tensor and all(self._constant[producer] for producer in producers)
+            self._constant.append(is_constant and not is_random(node) and bool(node.outputs))
+
+    def _first_of_component(self, op: int) -> int | None:
+        """Return the first op that might share a kernel with `op`, in steps; None beyond the cap."""
+        apart, bound = self._apart[op], op + 1 - self._config.cap
+        member, pending, first = {op}, [op], op
+        for ref in self._written[op]:
+            root = self._root.get(ref, ref)
+            if isinstance(root, OpRef):
+                first = min(first, root.index)
+        while pending:
+            for root in self._touched[pending.pop()]:
+                for other in self._touching.get(root, ()):
+                    if other >= op:
+                        break
+                    if other not in member and not apart >> other & 1 and not self._constant[other]:
+                        member.add(other)
+                        pending.append(other)
+                        first = min(first, other)
+                        if first < bound:
+                            return None
+        return first if first >= bound else None
+
+    def _first_of_ended(self, op: int) -> int:
+        """Return the first op that made a value that only `op` still needs: it ceases to be an output."""
+        first = op
+        for ref in self._operands[op]:
+            root = self._root.get(ref, ref)
+            if isinstance(root, OpRef) and self._last_use.get(root, op) <= op and not self._constant[root.index]:
+                first = min(first, root.index)
+        return first
+
+    def _start_with_makers(self, start: int, op: int, layout_opt: bool | None) -> int:
+        """Return a start that takes in what made the values that lie across their shape in memory.
+
+        Their makers seldom fuse with what reads them, and are computed again in it or not by how much they read.
+        """
+        if start <= 0:
+            return start
+        for index in range(start, op + 1):
+            for ref in self._operands[index]:
+                if isinstance(ref, OpRef) and ref.index < start and self._lies_across(ref, layout_opt):
+                    start = min(start, self._extern_before(ref.index))
+        return start
+
+    def _lies_across(self, ref: OpRef, layout_opt: bool | None) -> bool:
+        node = self._graph.nodes[ref.index]
+        if self._is_extern[ref.index] or node.op in VIEW_OPS or ref.path or len(node.outputs) != 1:
+            return False
+        shape, stride = node.outputs[0].shape, node.outputs[0].stride
+        if layout_opt:
+            stride = self._optimised.get(ref, stride)
+        return len(shape) == 3 and not is_contiguous(shape, stride)
+
+    def _extern_before(self, op: int) -> int:
+        at = bisect_left(self._externs, op + 1) - 1
+        return self._externs[at] if at >= 0 else 0
+
+    def _constants_before(self, start: int, op: int) -> tuple[int, ...]:
+        """Return the ops before `start` that compute constants which ops from there to `op` need."""
+        found: set[int] = set()
+        pending = list(range(start, op + 1))
+        while pending:
+            for ref in self._operands[pending.pop()]:
+                is_before = isinstance(ref, OpRef) and ref.index < start
+                if is_before and self._constant[ref.index] and ref.index not in found:
+                    found.add(ref.index)
+                    pending.append(ref.index)
+        return tuple(sorted(found))
+
+
+class WindowKeys:
+    """Keys of the windows of one graph: equal keys, equal programs on operands of equal shape, stride and dtype.
+
+    `context` (target, torch version, algorithm) is part of a key; `optimised` holds the strides that values have within
+    a plan whose layout is optimised.
+    """
+
+    def __init__(self, graph: Graph, context: str, optimised: Strides) -> None:
+        self._graph = graph
+        self._context = context
+        self._optimised = optimised
+        self._calls: list[tuple[bytes, tuple[Ref, ...]]] = []
+        self._last_use: dict[Ref, int] = {}
+        for index, node in enumerate(graph.nodes):
+            refs: list[Ref] = []
+            kwargs = [(name, _spelled(value, refs)) for name, value in node.kwargs]
+            call = (node.target, [_spelled(arg, refs) for arg in node.args], kwargs)
+            self._calls.append((repr(call).encode(), tuple(refs)))
+            self._last_use.update((ref, index) for ref in refs)
+        self._last_use.update((ref, len(graph.nodes)) for ref in graph.outputs)
+        self._used: list[list[OpRef]] = [[] for _ in graph.nodes]
+        for ref in self._last_use:
+            if isinstance(ref, OpRef):
+                self._used[ref.index].append(ref)
+
+    def key(self, window: Window) -> str:
+        """Return 32 hexadecimal characters; raises `CutError` for an operand without a record."""
+        places = {op: place for place, op in enumerate(window.ops)}
+        outside: dict[Ref, int] = {}
+        digest = hashlib.blake2b(f"{self._context}|{window.forced}".encode(), digest_size=16)
+        for op in window.ops:
+            call, refs = self._calls[op]
+            digest.update(call)
+            names = [self._name(ref, places, outside, window) for ref in refs]
+            live = [(ref.path, self._kept_stride(ref)) for ref in self._used[op] if self._last_use[ref] >= window.end]
+            digest.update(repr((names, sorted(live))).encode())
+        return digest.hexdigest()
+
+    def stride_of(self, ref: OpRef, window: Window) -> tuple[int, ...]:
+        """Return the strides that a value from before a window has in it."""
+        recorded = output_meta(self._graph, ref).stride
+        return self._optimised.get(ref, recorded) if window.layout_opt else recorded
+
+    def _kept_stride(self, ref: OpRef) -> tuple[int, ...]:
+        return output_meta(self._graph, ref).stride
+
+    def _name(self, ref: Ref, places: dict[int, int], outside: dict[Ref, int], window: Window) -> Any:
+        if isinstance(ref, OpRef) and ref.index in places:
+            return places[ref.index], ref.path
+        if ref in outside:
+            return outside[ref]
+        outside[ref] = len(outside)
+        if isinstance(ref, TensorRef):
+            meta = self._graph.tensors[ref.index]
+            return outside[ref], meta.shape, meta.stride, meta.dtype
+        made = output_meta(self._graph, ref)
+        return outside[ref], made.shape, self.stride_of(ref, window), made.dtype
+
+
+def _spelled(arg: Arg, refs: list[Ref]) -> Any:
+    """Return an argument with its refs taken out, in order, into `refs`."""
+    if isinstance(arg, REFS):
+        refs.append(arg)
+        return "\0"
+    if isinstance(arg, tuple):
+        return tuple(_spelled(element, refs) for element in arg)
+    if isinstance(arg, ArgList):
+        return ["list", *(_spelled(element, refs) for element in arg.elements)]
+    if isinstance(arg, ArgSlice):
+        return "slice", *(_spelled(bound, refs) for bound in (arg.start, arg.stop, arg.step))
+    return arg

@@ -1,0 +1,105 @@
+"""Windows reach as far back as the rules say, and equal programs have equal keys."""
+
+from __future__ import annotations
+
+from extract.cut import Cutter
+from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
+from profiles.kernels.windows import Window, WindowChooser, WindowConfig, WindowKeys
+
+SHAPE, STRIDE = (2, 4), (4, 1)
+OUT = (OutputMeta((), SHAPE, STRIDE, "float32"),)
+TENSORS = (
+    TensorMeta("x", "input", "x", SHAPE, STRIDE, "float32"),
+    TensorMeta("w", "parameter", "w", (4, 4), (4, 1), "float32"),
+)
+X, W = TensorRef(0), TensorRef(1)
+
+
+def graph(*calls: tuple[str, tuple[Ref, ...]], outputs: tuple[int, ...] = ()) -> Graph:
+    nodes = tuple(
+        Node(op, "torch.nn.functional.linear" if op == "linear" else f"torch.{op}", args, (), OUT) for op, args in calls
+    )
+    return Graph(nodes, TENSORS, tuple(OpRef(op) for op in outputs or (len(calls) - 1,)))
+
+
+def layers(count: int) -> Graph:
+    """Linear, relu, tanh, time and again."""
+    calls: list[tuple[str, tuple[Ref, ...]]] = []
+    last: Ref = X
+    for _ in range(count):
+        for op in ("linear", "relu", "tanh"):
+            calls.append((op, (last, W) if op == "linear" else (last,)))
+            last = OpRef(len(calls) - 1)
+    return graph(*calls)
+
+
+def ops_of(subject: Graph, position: int, config: WindowConfig | None = None) -> tuple[int, ...] | None:
+    window = WindowChooser(subject, {}, config).window(position)
+    return None if window is None else window.ops
+
+
+def test_a_window_begins_at_a_library_call() -> None:
+    assert ops_of(layers(6), 17) == (15, 16)
+    assert ops_of(layers(6), 18) == (15, 16, 17)
+    assert ops_of(layers(6), 16) == (12, 13, 14, 15)
+
+
+def test_a_window_reaches_back_to_what_shares_a_buffer() -> None:
+    # The last op and the first both read x, and nothing keeps them apart.
+    subject = graph(
+        ("tanh", (X,)),
+        ("linear", (OpRef(0), W)),
+        ("relu", (OpRef(1),)),
+        ("linear", (OpRef(2), W)),
+        ("add", (X, OpRef(3))),
+    )
+    assert ops_of(subject, 5) == (3, 4)  # what reads x first is above a library call above it: no fusion
+    apart = graph(("tanh", (X,)), ("linear", (W, W)), ("relu", (OpRef(1),)), ("neg", (X,)), outputs=(0, 2, 3))
+    assert ops_of(apart, 4) == (0, 1, 2, 3)
+
+
+def test_a_window_takes_in_the_maker_of_a_value_that_ends_with_it() -> None:
+    subject = graph(
+        ("linear", (X, W)),
+        ("relu", (OpRef(0),)),
+        ("linear", (OpRef(1), W)),
+        ("linear", (OpRef(2), W)),
+        ("add", (OpRef(1), OpRef(3))),
+        ("add", (OpRef(3), OpRef(4))),
+    )
+    assert ops_of(subject, 5) == (0, 1, 2, 3, 4)
+
+
+def test_constants_come_along_and_what_is_too_far_is_left_to_the_whole_prefix() -> None:
+    constant = Node("ones", "torch.ones", (2, 4), (), OUT)
+    base = layers(6)
+    added = Node("add", "torch.add", (OpRef(18), OpRef(0)), (), OUT)
+    moved = [
+        Node(n.op, n.target, tuple(OpRef(a.index + 1) if isinstance(a, OpRef) else a for a in n.args), (), OUT)
+        for n in base.nodes
+    ]
+    subject = Graph((constant, *moved, added), TENSORS, (OpRef(19),))
+    assert ops_of(subject, 20) == (0, 16, 17, 18, 19)
+    chain = graph(*[("tanh", (OpRef(op - 1) if op else X,)) for op in range(80)])
+    assert ops_of(chain, 80) is None
+    assert WindowChooser(chain, {}).prefix(80).is_prefix
+
+
+def test_equal_layers_have_equal_keys_and_other_sizes_others() -> None:
+    subject = layers(6)
+    keys, chooser = WindowKeys(subject, "cpu", {}), WindowChooser(subject, {})
+    windows = [chooser.window(position) for position in (9, 12, 15)]
+    assert len({keys.key(window) for window in windows if window is not None}) == 1
+    (other,) = {WindowKeys(subject, "cuda:a30", {}).key(window) for window in windows if window is not None}
+    assert other != keys.key(Window((6, 7, 8), 9))
+    strides = {OpRef(5): (1, 2)}
+    laid_out = WindowKeys(subject, "cpu", strides)
+    assert laid_out.key(Window((6, 7, 8), 9, True, False)) != laid_out.key(Window((6, 7, 8), 9, False, False))
+
+
+def test_what_is_needed_later_is_an_output() -> None:
+    subject = graph(("linear", (X, W)), ("relu", (OpRef(0),)), ("tanh", (OpRef(0),)), ("add", (OpRef(1), OpRef(2))))
+    cutter, keys = Cutter(subject), WindowKeys(subject, "cpu", {})
+    assert cutter.cut_ops((0, 1), 2).results == (OpRef(0), OpRef(1))
+    assert cutter.cut_ops((0, 1, 2), 3).results == (OpRef(1), OpRef(2))
+    assert keys.key(Window((0, 1), 2)) != keys.key(Window((0, 1), 3))
