@@ -178,7 +178,8 @@ def report(trials: list[Trial], *, as_json: bool) -> None:
         tried = Counter(trial.model_id for trial in trials)
         print_table(["model", "equal", "prefixes"], [(name, equal[name], tried[name]) for name in sorted(tried)])
         header = ["mismatch", "ops", "planned", "compiled", "planned calls", "calls", "error"]
-        print_table(header, [_row(trial) for trial in wrong])
+        if wrong:
+            print_table(header, [_row(trial) for trial in wrong])
     plan_s, compile_s = sum(trial.plan_s for trial in ends), sum(trial.compile_s for trial in ends)
     figures: dict[str, Any] = {
         "num_prefixes": len(trials),

@@ -31,35 +31,35 @@ from profiles.kernels.scheduler import plan, planning_for
 from profiles.kernels.targets import CPU, TARGETS, Target
 
 MODELS = (
+    "timm/vit_tiny_patch16_224",
+    "transformers/gpt2/base",
+    "transformers/bert/base",
+    "timm/pit_ti_224",
+    "timm/tiny_vit_5m_224",
+    "timm/mobilevit_xxs",
+    "timm/beit_base_patch16_224",
     "timm/vgg11",
     "timm/resnet18",
     "timm/lcnet_050",
-    "timm/resnet26d",
-    "timm/mixer_s16_224",
-    "timm/mobilenetv3_small_100",
     "timm/convnext_atto",
     "timm/regnetx_016",
-    "timm/vit_tiny_patch16_224",
+    "timm/mixer_s16_224",
+    "timm/mobilenetv3_small_100",
+    "timm/resnet26d",
     "timm/regnety_008",
     "timm/efficientnet_b0",
-    "timm/pit_ti_224",
-    "timm/mobilevit_xxs",
-    "timm/inception_v3",
     "timm/ghostnet_100",
+    "timm/inception_v3",
     "timm/tresnet_m",
-    "timm/beit_base_patch16_224",
-    "timm/tiny_vit_5m_224",
-    "transformers/bert/base",
-    "transformers/gpt2/base",
 )
 DEEPER = (
-    "timm/convnext_tiny",
-    "timm/convnext_small",
     "timm/swin_tiny_patch4_window7_224",
     "timm/swin_small_patch4_window7_224",
+    "timm/cait_xxs24_224",
+    "timm/cait_xxs36_224",
 )
-_WHOLE = 110  # ops up to which every position is compared
-_STRETCHES, _STRETCH = 2, 30
+_WHOLE = 70  # ops up to which every position is compared
+_STRETCHES, _STRETCH = 2, 15
 
 
 @dataclass

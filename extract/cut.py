@@ -150,6 +150,12 @@ VIEW_OPS = frozenset(
     "type_as pixel_unshuffle positive int long bool cpu cuda alpha_dropout dropout2d conj resolve_conj".split()
 )
 
+# Of these, views for certain; the others may copy, and so be part of a kernel.
+PURE_VIEW_OPS = VIEW_OPS - frozenset(
+    "reshape flatten contiguous to type float double half bfloat16 type_as long int bool cpu cuda ravel reshape_as "
+    "dropout dropout2d alpha_dropout pixel_unshuffle positive conj resolve_conj".split()
+)
+
 
 def _root(ref: Ref, roots: dict[int, Ref | None], start: int) -> OpRef | None:
     """Follow a value to the op of the range that owns its memory; None when that lies outside."""

@@ -22,6 +22,9 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
+from flows.curve_plan import check_targets
+from flows.curves import curves_of
+from flows.curves import new_run_id as new_curve_run_id
 from flows.hub_plan import RepoChoice, check_trust, choose_repos
 from flows.hub_refresh import trace_hub
 from flows.mining_plan import MiningConfig
@@ -36,9 +39,11 @@ from flows.refresh_plan import (
 )
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
 from flows.validate import validate_missing
+from mining.subgraph import FUSIBLE
 from storage.corpus import Corpus
 from storage.errors import CorpusError
 from storage.hub_transport import CallLimits
+from tasks.curves import CurveJob
 from tasks.levels import check_level
 from tasks.sandbox_pool import SandboxPool
 from tasks.trace import (
@@ -89,6 +94,7 @@ class RefreshConfig:
     call_seconds: float = CallLimits().call_seconds
     mine: bool = False
     trust_remote_code: bool = False
+    curves: str = ""
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -115,6 +121,7 @@ def refresh(
     call_seconds: float = CallLimits().call_seconds,
     mine: bool = False,
     trust_remote_code: bool = False,
+    curves: str = "",
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
@@ -126,8 +133,9 @@ def refresh(
     smallest first, at most `real_limit` graphs and none begun after `real_seconds`. Source `hub` takes the repositories
     of the file `repo_list`, or the first `limit` of those whose names hold `query`, in the order of `sort`; no call to
     the Hub takes longer than `call_seconds`; with `trust_remote_code` the code that a repository brings for its model
-    is executed, in children without network that write no file outside their folder. With `mine` the subgraphs of what
-    the corpus then holds are mined, as `flows.mine` does by default. Raises UsageError before anything is written,
+    is executed, in children without network that write no file outside their folder. With `curves`, targets by commas,
+    the kernel curves that the corpus then lacks are made; with `mine` the subgraphs of what it then holds are mined, as
+    `flows.mine` does by default, and the fusible ones of each target. Raises UsageError before anything is written,
     TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
@@ -152,7 +160,9 @@ def refresh(
         call_seconds,
         mine,
         trust_remote_code,
+        curves,
     )
+    targets = check_targets(curves) if curves else ()
     check_tracer(tracer)
     models_path = Path(models_file) if models_file else None
     repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit, models_path)
@@ -178,11 +188,19 @@ def refresh(
             ) from error
         finally:
             pool.close()
+        for target in targets:
+            curves_of(opened, CurveJob(new_curve_run_id(), target), config.workers, reporter)
         if mine:
-            from flows.mine import mine_corpus  # what compiles loops is not for every refresh to load
-
-            mine_corpus(opened, MiningConfig(workers=config.workers), reporter)
+            _mine(opened, config, targets, reporter)
         return finish(opened, models, outcomes, config, reporter, started, checked)
+
+
+def _mine(corpus: Corpus, config: RefreshConfig, targets: Sequence[str], reporter: Reporter) -> None:
+    from flows.mine import mine_corpus  # what compiles loops is not for every refresh to load
+
+    mine_corpus(corpus, MiningConfig(workers=config.workers), reporter)
+    for target in targets:
+        mine_corpus(corpus, MiningConfig((FUSIBLE,), workers=config.workers, target=target), reporter)
 
 
 def _named_models(session: TraceSession, choice: ModelChoice, reporter: Reporter) -> list[ModelRef]:

@@ -81,6 +81,9 @@ def refresh(
     mine: Annotated[
         bool, typer.Option("--mine", help="Then mine subgraphs, as `passnet mine` does by default.")
     ] = False,
+    curves: Annotated[
+        str, typer.Option(help="Then make kernel curves for targets, such as cpu,cuda:a30, as `passnet curves` does.")
+    ] = "",
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
@@ -95,7 +98,7 @@ def refresh(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort)
+        _check(corpus, source, models, limit, heads, tracer, level, repo_list, query, sort, curves)
         _check_children(corpus, source, import_modules or [], trust_remote_code)
         summary = _run(
             reporter,
@@ -120,6 +123,7 @@ def refresh(
             call_seconds=call_seconds,
             mine=mine,
             trust_remote_code=trust_remote_code,
+            curves=curves,
         )
     _show(summary)
 
@@ -135,8 +139,10 @@ def _check(
     repo_list: Path | None,
     query: str | None,
     sort: str | None,
+    curves: str,
 ) -> None:
     """Refuse what cannot work before anything is written or started."""
+    from flows.curve_plan import check_targets
     from flows.hub_plan import choose_repos
     from flows.refresh_plan import check_tracer, choose_models
     from tasks.levels import check_level
@@ -145,6 +151,8 @@ def _check(
     if choose_repos(source, repo_list, query, sort, limit, models) is None:
         choose_models(source, models, limit, heads)
     check_level(level)
+    if curves:
+        check_targets(curves)
 
 
 def _check_children(corpus: Path, source: str, import_modules: list[str], trust_remote_code: bool) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final
 
 from extract.canonical_spelling import canonical_graph
-from extract.cut import CutError, Cutter
+from extract.cut import PURE_VIEW_OPS, CutError, Cutter
 from extract.graph import Graph
 from extract.hashing import hash_graph
 from extract.text import render
@@ -29,6 +30,11 @@ class Subgraph:
     num_outputs: int
     is_connected: bool
     model_py: str
+
+    @property
+    def num_trailing_views(self) -> int:
+        """Ops at the end that only view what is before them, and launch nothing alone."""
+        return sum(1 for _ in takewhile(PURE_VIEW_OPS.__contains__, reversed(self.op_names)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,11 @@ SUBGRAPHS = pa.schema(
         column("num_outputs", pa.int32(), "Values used later or returned; null for single_op."),
         column("connected", pa.bool_(), "Whether its ops hang together by what they pass to each other.", null=False),
         column("pattern", pa.int32(), "Lowest symbol of the grammar with this op sequence; null unless classical."),
+        column(
+            "num_trailing_views",
+            pa.int32(),
+            "Ops at the end that only view what is before them; null for single_op and where mined before schema 5.",
+        ),
     ]
 )
 

@@ -221,6 +221,7 @@ def _add_subgraph(
             "num_outputs": subgraph.num_outputs,
             "connected": subgraph.is_connected,
             "pattern": symbols.get(xxh3),
+            "num_trailing_views": subgraph.num_trailing_views,
         }
     )
     rows["subgraph_texts"].append({"subgraph_sha256": subgraph.subgraph_sha256, "model_py": subgraph.model_py})

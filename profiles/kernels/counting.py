@@ -10,7 +10,7 @@ from extract.cut import CutError, Cutter
 from extract.graph import Graph
 from profiles.kernels.boundaries import explain_boundary
 from profiles.kernels.curve import ALGORITHM, Count, Counts, Curve, CurveConfig, CurveMaker
-from profiles.kernels.layouts import optimised_strides
+from profiles.kernels.layouts import optimised_strides, with_eager_strides
 from profiles.kernels.scheduler import plan
 from profiles.kernels.targets import TARGETS
 from profiles.kernels.window_program import cut_window
@@ -24,9 +24,10 @@ class GraphCounter:
 
     def __init__(self, graph: Graph, target: str, config: CurveConfig) -> None:
         self._target = TARGETS[target]
+        graph = with_eager_strides(graph, self._target.device)
         self._cutter = Cutter(graph)
         context = f"{ALGORITHM}|{target}|{torch_version()}"
-        self._maker = CurveMaker(graph, target, context, optimised_strides(graph), config)
+        self._maker = CurveMaker(graph, target, context, optimised_strides(graph, self._target.device), config)
 
     @property
     def known_keys(self) -> Collection[str]:

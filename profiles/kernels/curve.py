@@ -84,7 +84,7 @@ class CurveMaker:
         self._graph = graph
         self._size = len(graph.nodes)
         self._config = config
-        self._chooser = WindowChooser(graph, optimised, config.windows)
+        self._chooser = WindowChooser(graph, target, config.windows)
         self._decisions = decide_by_flop(graph, target)
         self._spares = spares_images(target)
 

@@ -23,6 +23,8 @@ from torch.utils._pytree import tree_map
 from profiles.kernels.attention import planned_attention
 from profiles.kernels.targets import DeviceDescription
 
+_BFLOAT16_CAPABILITY = (8, 0)
+
 
 @contextlib.contextmanager
 def described_device(description: DeviceDescription) -> Iterator[None]:
@@ -42,6 +44,8 @@ def described_device(description: DeviceDescription) -> Iterator[None]:
         patch.object(CudaInterface, "get_device_properties", properties),
         patch.object(CudaInterface, "get_compute_capability", lambda *_: 10 * capability[0] + capability[1]),
         patch.object(CudaInterface, "current_device", lambda: 0),
+        patch.object(CudaInterface, "is_bf16_supported", lambda *_, **__: capability >= _BFLOAT16_CAPABILITY),
+        patch.object(torch.cuda, "is_bf16_supported", lambda *_, **__: capability >= _BFLOAT16_CAPABILITY),
         patch.object(CudaInterface.Worker, "get_device_properties", properties),
         patch.object(CudaInterface.Worker, "current_device", lambda: 0),
         patch.object(F, "scaled_dot_product_attention", planned_attention(capability)),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from extract.canonical import bind
 from extract.graph import Graph, Node, OpRef, TensorRef
-from profiles.kernels.windows import is_convolution
+from profiles.kernels.op_classes import is_convolution
 
 _NODES_PER_CONVOLUTION = 300
 _SLOWDOWN = {"grouped": 1.358, "default": 0.823, "in_out": 0.725, "small": 0.783}

@@ -1,42 +1,69 @@
-"""How values lie in memory within a plan whose layout is optimised, where eager mode would lay them out otherwise.
+"""How values lie in memory: in eager mode on a target, and within a plan whose layout is optimised.
 
-Inductor keeps images channels-last between convolutions and lets what follows take the order of what it reads, as eager
-mode does with channels-last images; so the graph is run on meta tensors, each convolution's result made channels-last.
+Strides recorded on meta tensors are not always those of a device (a convolution of a channels-last image returns one),
+so the graph is run on fake tensors of the target. Inductor keeps images channels-last between convolutions and lets
+what follows take the order of what it reads, as eager mode does with channels-last images: for the second, each
+convolution's result is made channels-last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from extract.graph import Graph, OpRef
+from extract.graph import Graph, Node, OpRef
 from extract.replay import replay
-from profiles.kernels.windows import is_convolution
+from profiles.kernels.op_classes import is_convolution
+from profiles.kernels.program import fake_operands
 
 Strides = dict[OpRef, tuple[int, ...]]
 
 
-def optimised_strides(graph: Graph) -> Strides:
+def with_eager_strides(graph: Graph, device: str) -> Graph:
+    """Return the graph with the strides that eager mode on `device` gives; as recorded where it cannot be run there."""
+    if not any(map(is_convolution, graph.nodes)):
+        return graph
+    strides = _run(graph, device, lambda _, value: value)
+
+    def corrected(index: int, node: Node) -> Node:
+        outputs = tuple(
+            replace(made, stride=strides.get(OpRef(index, made.path), made.stride)) for made in node.outputs
+        )
+        return node if outputs == node.outputs else replace(node, outputs=outputs)
+
+    return replace(graph, nodes=tuple(corrected(index, node) for index, node in enumerate(graph.nodes)))
+
+
+def optimised_strides(graph: Graph, device: str) -> Strides:
     """Return the strides of the values that ops return, under an optimised layout; what cannot be run is left out."""
+    return _run(graph, device, _channels_last) if any(map(is_convolution, graph.nodes)) else {}
+
+
+def _channels_last(node: Node, value: Any) -> Any:
+    if is_convolution(node) and isinstance(value, torch.Tensor) and value.dim() == 4:
+        return value.contiguous(memory_format=torch.channels_last)
+    return value
+
+
+def _run(graph: Graph, device: str, changed: Callable[[Node, Any], Any]) -> Strides:
+    """Run a graph on fake tensors, each call's result `changed`, and return the strides seen until a call fails."""
     strides: Strides = {}
 
     def execute(index: int, run: Callable[[], Any]) -> Any:
-        value = run()
-        node = graph.nodes[index]
-        if is_convolution(node) and isinstance(value, torch.Tensor) and value.dim() == 4:
-            value = value.contiguous(memory_format=torch.channels_last)
+        value = changed(graph.nodes[index], run())
         _note(strides, OpRef(index), value)
         return value
 
-    operands = [
-        torch.empty_strided(meta.shape, meta.stride, dtype=getattr(torch, meta.dtype), device="meta")
-        for meta in graph.tensors
-    ]
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    operands = fake_operands(graph.tensors, device, mode)
     try:
-        replay(graph, operands, torch.device("meta"), execute=execute)
-    except Exception:  # foreign code: any op may refuse meta tensors, or strides that it never saw
+        with mode:
+            replay(graph, operands, torch.device(device), execute=execute)
+    except Exception:  # foreign code: any op may refuse fake tensors, or strides that it never saw
         return strides
     return strides
 

@@ -22,6 +22,7 @@ from extract.graph import Graph, Node, TensorMeta, TorchConstant
 OP_INDEX = "passnet_op"
 """The key of an fx node's `meta["custom"]`, which tracing hands on to the nodes that decompose it."""
 
+_WITH_GRADIENTS = {"float16", "bfloat16", "float32", "float64", "complex64", "complex128"}
 _MOVES = {"torch.Tensor.cpu", "torch.Tensor.cuda"}
 
 
@@ -40,14 +41,23 @@ def program_of(graph: Graph, device: str) -> tuple[fx.GraphModule, list[torch.Te
         if node.target is _ATTENTION:
             node.target = F.scaled_dot_product_attention
     module.recompile()
-    return module, fake_operands(graph.tensors, device)
+    return module, fake_operands(graph.tensors, device, FakeTensorMode(allow_non_fake_inputs=True))
 
 
-def fake_operands(tensors: tuple[TensorMeta, ...], device: str) -> list[torch.Tensor]:
-    """Return tensors without memory, of the recorded shapes, strides and dtypes, on `device`."""
-    with FakeTensorMode(allow_non_fake_inputs=True):
+def fake_operands(tensors: tuple[TensorMeta, ...], device: str, mode: FakeTensorMode) -> list[torch.Tensor]:
+    """Return tensors of `mode`, without memory, of the recorded shapes, strides and dtypes, on `device`.
+
+    Parameters ask for gradients: torch folds a product with a weight by that, even where no gradient is recorded.
+    """
+    with mode:
         return [
-            torch.empty_strided(meta.shape, meta.stride, dtype=getattr(torch, meta.dtype), device=device)
+            torch.empty_strided(
+                meta.shape,
+                meta.stride,
+                dtype=getattr(torch, meta.dtype),
+                device=device,
+                requires_grad=meta.kind == "parameter" and meta.dtype in _WITH_GRADIENTS,
+            )
             for meta in tensors
         ]
 

@@ -7,7 +7,7 @@ parts by hand gives other counts (kernel-curve-facts.md section 1). Patches torc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -50,20 +50,23 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The kernels of a program in launch order, whether its layout is optimised, the fusions refused, and the nodes of
-    the aten graph that was lowered, operands and result left out."""
+    """The kernels of a program in launch order, whether its layout is optimised, the fusions refused, the nodes of the
+    aten graph that was lowered, operands and result left out, and before which kernels an element of a library call's
+    result is taken (by place)."""
 
     kernels: tuple[PlannedKernel, ...]
     layout_opt: bool
     refusals: tuple[Refusal, ...]
     num_aten: int = 0
+    unpacked: frozenset[int] = frozenset()
 
     @property
     def num_called(self) -> int:
-        """Calls in the wrapper that Inductor writes for a CPU: neighbours that are no library calls become one."""
+        """Calls in the wrapper that Inductor writes for a CPU: neighbours that are no library calls become one, unless
+        an element of a library call's result is taken between them."""
         flags = [kernel.is_extern for kernel in self.kernels]
-        runs = sum(not flag and (position == 0 or flags[position - 1]) for position, flag in enumerate(flags))
-        return sum(flags) + runs
+        starts = (place == 0 or flags[place - 1] or place in self.unpacked for place in range(len(flags)))
+        return sum(flag or is_start for flag, is_start in zip(flags, starts, strict=True))
 
 
 _LAID_OUT_BY_DEVICE = VIEW_OPS | {"scaled_dot_product_attention"}
@@ -119,9 +122,10 @@ def plan(graph: Graph, target: Target, layout_opt: bool | None = None, is_window
             lowering = scheduled.lowering
         else:
             return Plan((), False, ())
-    kernels = tuple(_kernel(node) for node in lowering.scheduler.nodes if _is_launched(node))
+    nodes = lowering.scheduler.nodes
+    kernels = tuple(_kernel(node) for node in nodes if _is_launched(node))
     num_aten = sum(node.op not in ("placeholder", "output") for node in lowering.orig_gm.graph.nodes)
-    return Plan(kernels, bool(lowering.layout_opt), tuple(refusals), num_aten)
+    return Plan(kernels, bool(lowering.layout_opt), tuple(refusals), num_aten, _unpacked(nodes))
 
 
 def _output_strides(graph: Graph) -> list[tuple[int, ...] | None]:
@@ -157,6 +161,17 @@ def _noting(refusals: list[Refusal]) -> Any:
         refusals.append(Refusal(why.name1, why.name2, reason % args if args else reason))
 
     return note
+
+
+def _unpacked(nodes: Sequence[Any]) -> frozenset[int]:
+    """Return before which launched nodes (by place among them) an element of a tuple is taken, which ends a run."""
+    places: set[int] = set()
+    place = 0
+    for node in nodes:
+        if isinstance(node.node, ir.MultiOutput):
+            places.add(place)
+        place += _is_launched(node)
+    return frozenset(places)
 
 
 def _is_launched(node: Any) -> bool:

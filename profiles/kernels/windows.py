@@ -17,26 +17,12 @@ from itertools import accumulate
 from typing import Any
 
 from extract.canonical import is_random, written_operands
-from extract.cut import VIEW_OPS, output_meta
-from extract.graph import REFS, Arg, ArgList, ArgSlice, Graph, Node, OpRef, Ref, TensorRef, is_contiguous
+from extract.cut import PURE_VIEW_OPS, VIEW_OPS, output_meta
+from extract.graph import REFS, Arg, ArgList, ArgSlice, Graph, OpRef, Ref, TensorRef
+from profiles.kernels.inlining import find_inlined
+from profiles.kernels.op_classes import EXTERN_OPS, is_convolution
 
 Strides = Mapping[OpRef, tuple[int, ...]]
-
-# Ops that Inductor calls a library for, so that nothing fuses through them.
-EXTERN_OPS = frozenset(
-    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d linear bilinear matmul mm bmm addmm "
-    "baddbmm scaled_dot_product_attention einsum".split()
-)
-# Views for certain; what may copy (reshape, contiguous, ...) shares memory and can be part of a kernel, too.
-_PURE_VIEWS = VIEW_OPS - frozenset(
-    "reshape flatten contiguous to type float double half bfloat16 type_as long int bool cpu cuda ravel reshape_as "
-    "dropout dropout2d alpha_dropout pixel_unshuffle positive conj resolve_conj".split()
-)
-
-
-def is_convolution(node: Node) -> bool:
-    """Tell whether a layout decision is about this op."""
-    return node.op.startswith("conv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +66,9 @@ class Window:
 class WindowChooser:
     """Chooses the windows of one graph; what they share is found once."""
 
-    def __init__(self, graph: Graph, optimised: Strides, config: WindowConfig | None = None) -> None:
+    def __init__(self, graph: Graph, target: str, config: WindowConfig | None = None) -> None:
         self._graph = graph
-        self._optimised = optimised
+        self._inlined = find_inlined(graph, target)
         self._config = config or WindowConfig()
         nodes = graph.nodes
         self._is_extern = [node.op in EXTERN_OPS for node in nodes]
@@ -101,7 +87,7 @@ class WindowChooser:
         ended = self._first_of_ended(op)
         if ended < first:
             first = self._extern_before(ended)
-        start = self._start_with_makers(min(first, self._usual_start(op)), op, layout_opt)
+        start = self._start_with_makers(min(first, self._usual_start(op)), op)
         constants = self._constants_before(start, op)
         if len(constants) + position - start > self._config.cap and start > 0:
             return None
@@ -172,7 +158,7 @@ class WindowChooser:
                 self._root.update({OpRef(index, output.path): OpRef(index) for output in node.outputs if output.path})
             self._last_use.update((root, index) for root in roots)
             self._touched.append(tuple(roots))
-            if not self._is_extern[index] and node.op not in _PURE_VIEWS:
+            if not self._is_extern[index] and node.op not in PURE_VIEW_OPS:
                 for root in roots:
                     self._touching.setdefault(root, []).append(index)
 
@@ -225,27 +211,25 @@ class WindowChooser:
                 first = min(first, root.index)
         return first
 
-    def _start_with_makers(self, start: int, op: int, layout_opt: bool | None) -> int:
-        """Return a start that takes in what made the values that lie across their shape in memory.
+    def _start_with_makers(self, start: int, op: int) -> int:
+        """Return a start that takes in what made values that say too little alone.
 
-        Their makers seldom fuse with what reads them, and are computed again in it or not by how much they read.
+        Values that are not stored: what reads them computes them, and is stored or not by how much that reads. Views
+        that a convolution takes: what it returns lies as it does by their makers.
         """
         if start <= 0:
             return start
-        for index in range(start, op + 1):
+        index = op
+        while index >= start:
             for ref in self._operands[index]:
-                if isinstance(ref, OpRef) and ref.index < start and self._lies_across(ref, layout_opt):
+                if not isinstance(ref, OpRef) or ref.index >= start:
+                    continue
+                if self._inlined[ref.index]:
+                    start = min(start, ref.index)
+                elif self._is_conv[index] and self._graph.nodes[ref.index].op in PURE_VIEW_OPS:
                     start = min(start, self._extern_before(ref.index))
+            index -= 1
         return start
-
-    def _lies_across(self, ref: OpRef, layout_opt: bool | None) -> bool:
-        node = self._graph.nodes[ref.index]
-        if self._is_extern[ref.index] or node.op in VIEW_OPS or ref.path or len(node.outputs) != 1:
-            return False
-        shape, stride = node.outputs[0].shape, node.outputs[0].stride
-        if layout_opt:
-            stride = self._optimised.get(ref, stride)
-        return len(shape) == 3 and not is_contiguous(shape, stride)
 
     def _extern_before(self, op: int) -> int:
         at = bisect_left(self._externs, op + 1) - 1
@@ -318,7 +302,7 @@ class WindowKeys:
         outside[ref] = len(outside)
         if isinstance(ref, TensorRef):
             meta = self._graph.tensors[ref.index]
-            return outside[ref], meta.shape, meta.stride, meta.dtype
+            return outside[ref], meta.shape, meta.stride, meta.dtype, meta.kind == "parameter"
         made = output_meta(self._graph, ref)
         return outside[ref], made.shape, self.stride_of(ref, window), made.dtype
 

@@ -17,7 +17,7 @@ from profiles.kernels.boundaries import explain_boundary
 from profiles.kernels.called import count_called, count_calls
 from profiles.kernels.counters import COUNTERS
 from profiles.kernels.profiler import count_launched, measure_launches
-from profiles.kernels.scheduler import Plan, plan, planning_for
+from profiles.kernels.scheduler import Plan, PlannedKernel, plan, planning_for
 from profiles.kernels.targets import TARGETS
 
 
@@ -85,6 +85,12 @@ def test_wrapper_of_library_calls_alone_calls_them() -> None:
 def test_wrapper_of_views_alone_calls_nothing() -> None:
     graph = traced(Formula(lambda x: x.view(4, 2).t()), torch.randn(8))
     assert count_called(graph) == planned(graph, "cpu").num_called == 0
+
+
+def test_neighbours_are_called_as_one_unless_an_element_is_taken_between_them() -> None:
+    kernels = tuple(PlannedKernel((op,), is_extern=op == 1) for op in range(5))
+    assert Plan(kernels, False, ()).num_called == 3
+    assert Plan(kernels, False, (), unpacked=frozenset({2, 3})).num_called == 4
 
 
 def test_calls_are_told_from_buffers_views_and_checks() -> None:

@@ -34,7 +34,7 @@ def layers(count: int) -> Graph:
 
 
 def ops_of(subject: Graph, position: int, config: WindowConfig | None = None) -> tuple[int, ...] | None:
-    window = WindowChooser(subject, {}, config).window(position)
+    window = WindowChooser(subject, "cpu", config).window(position)
     return None if window is None else window.ops
 
 
@@ -82,12 +82,12 @@ def test_constants_come_along_and_what_is_too_far_is_left_to_the_whole_prefix() 
     assert ops_of(subject, 20) == (0, 16, 17, 18, 19)
     chain = graph(*[("tanh", (OpRef(op - 1) if op else X,)) for op in range(80)])
     assert ops_of(chain, 80) is None
-    assert WindowChooser(chain, {}).prefix(80).is_prefix
+    assert WindowChooser(chain, "cpu").prefix(80).is_prefix
 
 
 def test_equal_layers_have_equal_keys_and_other_sizes_others() -> None:
     subject = layers(6)
-    keys, chooser = WindowKeys(subject, "cpu", {}), WindowChooser(subject, {})
+    keys, chooser = WindowKeys(subject, "cpu", {}), WindowChooser(subject, "cpu")
     windows = [chooser.window(position) for position in (9, 12, 15)]
     assert len({keys.key(window) for window in windows if window is not None}) == 1
     (other,) = {WindowKeys(subject, "cuda:a30", {}).key(window) for window in windows if window is not None}

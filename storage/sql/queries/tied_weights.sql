@@ -3,16 +3,22 @@
 -- has their names. A pass that packs, folds or moves a weight for one use must not break the others.
 -- :limit = 200 | how many parameters
 WITH taken AS (
-    SELECT signature_sha256, unnest(operands) AS operand, unnest(string_split(operand_ops, ' ')) AS kind
+    SELECT hash(signature_sha256) AS graph, unnest(operands) AS operand, unnest(string_split(operand_ops, ' ')) AS kind
     FROM nodes
     WHERE contains(operand_ops, 'parameter')
 ),
-shared AS (
-    SELECT signature_sha256, operand, count(*) AS uses
+counted AS (
+    -- By a number in place of the 64 characters: the groups of all parameters of all graphs are many.
+    SELECT graph, operand, count(*) AS uses
     FROM taken
     WHERE kind = 'parameter'
-    GROUP BY signature_sha256, operand
+    GROUP BY graph, operand
     HAVING count(*) > 1
+),
+shared AS (
+    SELECT signature_sha256, operand, uses
+    FROM counted
+    JOIN graphs ON hash(signature_sha256) = graph
     ORDER BY uses DESC, signature_sha256, operand DESC
     LIMIT coalesce(getvariable('limit'), 200)::BIGINT
 ),

@@ -1,0 +1,116 @@
+"""`passnet curves` and `mine --kinds fusible` as people run them: killed and started again, checked, shown."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from flows.cli import run
+from mining.prefix import find_plateaus
+from storage.comparison import comparable_tables
+from storage.corpus import Corpus
+from storage.fsck import fsck
+from tests.flows.test_validate import passnet
+from tests.tasks.test_mine import add_graphs, some_graphs
+
+CURVES = ("kernel_curves", "fusion_boundaries", "window_counts")
+MINED = ("subgraphs", "subgraph_texts", "occurrences", "excluded_ranges", "mined_graphs")
+
+
+@pytest.fixture(scope="module")
+def curved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus whose curves were killed before their first commit and made again; beside it `whole`, which got its
+    graphs in another order, part of them later, and was never killed."""
+    folder = tmp_path_factory.mktemp("curves")
+    graphs = some_graphs(6)
+    with Corpus.create(folder / "corpus") as corpus:
+        add_graphs(corpus, graphs)
+    with Corpus.create(folder / "whole") as corpus:
+        add_graphs(corpus, graphs[3:], first=3)
+    command = ("curves", "--target", "cuda:a30", "--workers", "1", "--corpus")
+    killed = passnet(*command, str(folder / "corpus"), PASSNET_FAULT="commit:before_manifest:1")
+    assert killed.returncode == -signal.SIGKILL
+    first = passnet(*command, str(folder / "whole"))
+    assert first.returncode == 0, first.stderr
+    with Corpus.open(folder / "whole", write=True) as corpus:
+        add_graphs(corpus, graphs[:3])
+    for name in ("corpus", "whole"):
+        done = passnet(*command, str(folder / name))
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "0 still lack" not in done.stdout
+        mined = passnet("mine", "--kinds", "fusible", "--workers", "1", "--corpus", str(folder / name))
+        assert mined.returncode == 0, mined.stderr
+    return folder / "corpus"
+
+
+def test_a_killed_run_and_other_shards_give_the_same_tables(curved: Path) -> None:
+    found: list[dict[str, object]] = []
+    for path in (curved, curved.with_name("whole")):
+        with Corpus.open(path) as corpus:
+            tables = comparable_tables(corpus)
+            found.append({name: tables[name] for name in (*CURVES, *MINED)})
+            assert corpus.read("kernel_curves").num_rows == 6
+            assert not fsck(corpus, deep=True)
+    assert found[0] == found[1]
+
+
+def test_curves_are_those_of_whole_prefixes(curved: Path) -> None:
+    command = ("curves", "--target", "cuda:a30", "--exact", "--limit", "2", "--workers", "1", "--corpus")
+    done = passnet(*command, str(curved))
+    assert done.returncode == 0, done.stderr
+    with Corpus.open(curved) as corpus:
+        rows = corpus.read("kernel_curves").to_pylist()
+    exact = {row["signature_sha256"]: row for row in rows if row["is_exact"]}
+    assert len(exact) == 2
+    for row in rows:
+        if not row["is_exact"] and row["signature_sha256"] in exact:
+            whole = exact[row["signature_sha256"]]
+            assert row["kernels"] == whole["kernels"]
+            assert whole["num_full"] == len(whole["kernels"])
+
+
+def test_fusible_subgraphs_are_the_plateaus(curved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Corpus.open(curved) as corpus:
+        rows = corpus.read("kernel_curves").to_pylist()
+        places = corpus.read("occurrences").to_pylist()
+    curves = {row["signature_sha256"]: row["kernels"] for row in rows if not row["is_exact"]}
+    assert places
+    assert {place["kind"] for place in places} == {"fusible"}
+    for signature, kernels in curves.items():
+        found = {(place["start"], place["end"]) for place in places if place["signature_sha256"] == signature}
+        assert found <= {(plateau.start, plateau.end) for plateau in find_plateaus(kernels)}
+    assert run(["show", places[0]["subgraph_sha256"][:20], "--corpus", str(curved)]) == 0
+    assert "fusible" in capsys.readouterr().out
+
+
+def test_a_second_run_makes_nothing(curved: Path) -> None:
+    done = passnet("curves", "--target", "cuda:a30", "--workers", "1", "--corpus", str(curved))
+    assert done.returncode == 0, done.stderr
+    assert "0 curves made now" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["curves", "--target", "cuda:z9"], "unknown target 'cuda:z9'; choose among cpu, cuda:a30"),
+        (["curves", "--target", ","], "names nothing"),
+        (
+            ["mine", "--kinds", "fusible", "--target", "cuda:h100"],
+            "holds no kernel curve for cuda:h100; make some: passnet",
+        ),
+        (["mine", "--kinds", "fusible", "--target", "cpu,cuda:a30"], "names several targets"),
+        (["curves", "--models", "none.txt"], "none.txt"),
+    ],
+)
+def test_bad_input_is_one_line(
+    curved: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    before = sorted(curved.rglob("*.json"))
+    assert run([*arguments, "--corpus", str(curved)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert sorted(curved.rglob("*.json")) == before
