@@ -100,6 +100,8 @@ class CurveMaker:
         decisions = self._decisions_by_size(steps, counts)
         if decisions != self._decisions:
             steps = self._count_windows(wanted, decisions)
+            if wanted.missing:
+                return wanted.missing
         flagged = self._flagged(steps, decisions)
         full = {position: self._ask(wanted, self._chooser.prefix(position)) for position in flagged}
         if self._is_checked_at_end(steps):
