@@ -15,11 +15,13 @@ from profiles.kernels.op_classes import EXTERN_OPS
 
 _MAX_READS = 4  # torch._inductor.config.realize_reads_threshold
 _POINTWISE = frozenset(
-    "add sub mul div rsub neg abs relu relu6 gelu silu sigmoid tanh hardswish hardsigmoid hardtanh leaky_relu elu selu "
-    "celu mish softplus exp log pow square sqrt rsqrt clamp clamp_min clamp_max where masked_fill to float half "
-    "bfloat16 type_as dropout addcmul lerp maximum minimum erf cos sin reciprocal true_divide floor_divide".split()
+    "add sub mul div rsub neg abs relu relu6 gelu silu sigmoid tanh hardswish hardsigmoid hardtanh leaky_relu elu "
+    "selu celu mish softplus exp log pow square sqrt rsqrt clamp clamp_min clamp_max where masked_fill to float "
+    "half bfloat16 embedding type_as dropout addcmul lerp maximum minimum erf cos sin reciprocal true_divide "
+    "floor_divide".split()
 )
 _HEAVY_ON_CPU = frozenset("exp log sigmoid tanh silu softplus mish elu selu celu pow".split())
+_RANDOM = frozenset("rand randn randint randperm empty".split())
 _READS_OF_LIBRARY = {"cpu": 1, "cuda": 2}  # on a GPU a bias that point-wise ops follow is added by them
 
 
@@ -47,7 +49,8 @@ def find_inlined(graph: Graph, target: str) -> list[bool]:
         )
         is_inlined = name in _POINTWISE and not is_stored and num_readers > 0
         inlined.append(is_inlined)
-        reads[ref] = union if is_inlined else _own_reads(node, index, kind)
+        is_constant = not operands and name not in _RANDOM
+        reads[ref] = union if is_inlined or is_constant else _own_reads(node, index, kind)
         heavy[ref] = is_inlined and is_heavy
     return inlined
 

@@ -28,12 +28,13 @@ Strides = Mapping[OpRef, tuple[int, ...]]
 @dataclass(frozen=True, slots=True)
 class WindowConfig:
     """How far back windows reach, in ops: over `num_externs` library calls or `context` ops, whichever is shorter, at
-    least `min_ops`; a position whose rules ask for more than `cap` is counted in full."""
+    least `min_ops`; a position whose rules ask for more than `cap` is counted in full. Checks reach back `wide` ops."""
 
     num_externs: int = 1
     min_ops: int = 2
     context: int = 16
-    cap: int = 64
+    cap: int = 128
+    wide: int = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,8 @@ class WindowChooser:
         return Window(tuple(range(position)), position)
 
     def wide_window(self, position: int, layout_opt: bool | None = None) -> Window:
-        """Return a window of at least `cap` ops, or the prefix where it is shorter."""
-        bound = position - self._config.cap
+        """Return a window of at least `wide` ops, or the prefix where it is shorter."""
+        bound = position - self._config.wide
         at = bisect_left(self._externs, bound + 1) - 1
         start = max(self._externs[at] if at >= 0 else bound, bound - self._config.context, 0)
         ops = (*self._constants_before(start, position - 1), *range(start, position))
