@@ -80,9 +80,9 @@ def test_constants_come_along_and_what_is_too_far_is_left_to_the_whole_prefix() 
     ]
     subject = Graph((constant, *moved, added), TENSORS, (OpRef(19),))
     assert ops_of(subject, 20) == (0, 16, 17, 18, 19)
-    chain = graph(*[("tanh", (OpRef(op - 1) if op else X,)) for op in range(80)])
-    assert ops_of(chain, 80) is None
-    assert WindowChooser(chain, "cpu").prefix(80).is_prefix
+    chain = graph(*[("tanh", (OpRef(op - 1) if op else X,)) for op in range(150)])
+    assert ops_of(chain, 150) is None
+    assert WindowChooser(chain, "cpu").prefix(150).is_prefix
 
 
 def test_equal_layers_have_equal_keys_and_other_sizes_others() -> None:
