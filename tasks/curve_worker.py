@@ -7,7 +7,7 @@ and names a target:
 - `{"do": "advance", "target": "cuda:a30", "is_exact": bool, "counts": {key: fields of Count}}` ->
   `{"needs": [key, ...]}` or `{"curve": fields of Curve}`
 - `{"do": "count", ..., "keys": [key, ...]}` -> `{"counts": {key: fields of Count}}`; the keys are some that `advance`
-  named for the same `counts`
+  named. A child that was started since knows none: `{"is_new": true}`, and wants the `counts` of that `advance` too
 
 An expected failure is `{"failure": {"reason": ..., "detail": ...}}`; a reply always has `seconds`, the wall time here.
 """
@@ -76,15 +76,16 @@ class CurveSession:
         return {**reply, "seconds": time.perf_counter() - started}, b""
 
     def _answer(self, header: Header, payload: bytes) -> dict[str, Any]:
-        from profiles.kernels.curve import Count, Curve
+        from profiles.kernels.curve import Curve
 
         counter = self._counter_for(header, payload)
         if header["do"] == "count":
-            missing = [key for key in header["keys"] if key not in counter.known_keys]
-            if missing:  # a fresh child: let the curve name its windows again
+            if not counter.known_keys >= set(header["keys"]):
+                if "counts" not in header:
+                    return {"is_new": True}
                 counter.advance(_counts(header))
             return {"counts": {key: asdict(count) for key, count in counter.count(header["keys"]).items()}}
-        made = counter.advance({key: Count(**fields) for key, fields in header["counts"].items()})
+        made = counter.advance(_counts(header))
         return {"curve": asdict(made)} if isinstance(made, Curve) else {"needs": list(made)}
 
     def _counter_for(self, header: Header, payload: bytes) -> GraphCounter:
@@ -109,7 +110,7 @@ class CurveSession:
 def _counts(header: Header) -> dict[str, Any]:
     from profiles.kernels.curve import Count
 
-    return {key: Count(**fields) for key, fields in header.get("counts", {}).items()}
+    return {key: Count(**fields) for key, fields in header["counts"].items()}
 
 
 if __name__ == "__main__":

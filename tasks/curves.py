@@ -175,7 +175,7 @@ class _GraphCurve:
 
     def _exchange(self) -> dict[str, Any]:
         for _ in range(_MAX_ROUNDS):
-            reply = self._ask({"do": "advance"})
+            reply = self._ask({"do": "advance", "counts": self._known()})
             if "curve" in reply:
                 return reply["curve"]
             needs = list(reply["needs"])
@@ -203,20 +203,26 @@ class _GraphCurve:
         self._num_counted += len(keys)
 
     def _counted(self, keys: Sequence[str]) -> dict[str, Count]:
-        counts = self._ask({"do": "count", "keys": list(keys)})["counts"]
+        request = {"do": "count", "keys": list(keys)}
+        reply = self._ask(request)
+        if reply.get("is_new"):
+            reply = self._ask({**request, "counts": self._known()})
+        counts = reply["counts"]
         if set(counts) != set(keys):
             raise ChildFailed(Reason.BAD_REPLY, "counts of other programs than asked for")
         return {key: Count(**fields) for key, fields in counts.items()}
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         session = self._session
-        known = {key: asdict(count) for key, count in self._counts.items()}
-        header = {**request, "target": session.job.target, "is_exact": session.job.is_exact, "counts": known}
+        header = {**request, "target": session.job.target, "is_exact": session.job.is_exact}
         reply, _ = session.pool.ask(self._sandbox, header, self._payload)
         self._seconds += float(reply.get("seconds", 0.0))
         if "failure" in reply:
             raise ChildFailed(Reason.CURVE_FAILED, str(reply["failure"].get("detail", ""))[:1000])
         return reply
+
+    def _known(self) -> dict[str, Any]:
+        return {key: asdict(count) for key, count in self._counts.items()}
 
     def _count_rows(self) -> dict[str, pa.Table]:
         job = self._session.job

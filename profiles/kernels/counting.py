@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 
 import torch
 
@@ -30,7 +30,7 @@ class GraphCounter:
         self._maker = CurveMaker(graph, target, context, optimised_strides(graph, self._target.device), config)
 
     @property
-    def known_keys(self) -> Collection[str]:
+    def known_keys(self) -> Set[str]:
         """The keys that `count` can be asked for."""
         return self._maker.windows.keys()
 
