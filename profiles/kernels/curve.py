@@ -2,8 +2,9 @@
 
 K(P) is summed from the differences of windows (`profiles.kernels.windows`). Counted in full instead, all ops before P:
 positions that the rules flag, and where the layout decision flips. One window in 50 is counted again with 64 ops before
-it: the share that disagrees is the curve's error, and where one does, both positions are counted in full. Of one graph
-in 10 the last position is, too; where the sum misses it, every 64th, and each position of a stretch whose sum is wrong.
+it: the share that disagrees is the curve's error, and where one does, both positions are counted in full. Of graphs
+that turn tokens into images, and of one in 10 of the others, the last position is, too; where the sum misses it, every
+64th, and each position of a stretch whose sum is wrong.
 Which are chosen follows from keys alone, so that who counts, and what was known before, changes nothing.
 """
 
@@ -159,7 +160,9 @@ class CurveMaker:
         return [position for position in self._positions if position in beside or position not in steps]
 
     def _is_checked_at_end(self, steps: Mapping[int, _Step]) -> bool:
-        """Choose by the set of the windows, which graphs that differ in depth alone share."""
+        """Choose by the set of the windows, which graphs that differ in depth alone share; and all that are at risk."""
+        if self._chooser.turns_tokens_into_images:
+            return True
         keys = sorted({self.keys.key(step.window) for step in steps.values()})
         return int(hashlib.blake2b("".join(keys).encode(), digest_size=4).hexdigest(), 16) % _WHOLE == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from extract.cut import PURE_VIEW_OPS, VIEW_OPS
 from extract.graph import Node
 
 EXTERN_OPS = frozenset(
@@ -14,3 +15,10 @@ EXTERN_OPS = frozenset(
 def is_convolution(node: Node) -> bool:
     """Tell whether a layout decision is about this op."""
     return node.op.startswith("conv")
+
+
+def is_view(node: Node, for_certain: bool = False) -> bool:
+    """Tell whether what an op returns may share its first operand's memory; `for_certain`: must. Indexing by tensors
+    copies."""
+    ops = PURE_VIEW_OPS if for_certain else VIEW_OPS
+    return node.op in ops and not (node.op == "getitem" and len(set(node.refs())) > 1)

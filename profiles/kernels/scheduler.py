@@ -20,9 +20,10 @@ from torch._inductor.compile_fx import compile_fx
 from torch._inductor.graph import GraphLowering
 from torch._inductor.scheduler import NopKernelSchedulerNode, WhyNoFuse
 
-from extract.cut import VIEW_OPS, output_meta
-from extract.graph import Graph, OpRef
+from extract.cut import output_meta
+from extract.graph import Graph, OpRef, Ref
 from profiles.kernels.described_device import described_device
+from profiles.kernels.op_classes import is_view
 from profiles.kernels.program import OP_INDEX, program_of
 from profiles.kernels.targets import Target
 
@@ -69,7 +70,6 @@ class Plan:
         return sum(flag or is_start for flag, is_start in zip(flags, starts, strict=True))
 
 
-_LAID_OUT_BY_DEVICE = VIEW_OPS | {"scaled_dot_product_attention"}
 _record = compile_fx_module.record_original_output_strides
 
 
@@ -129,15 +129,21 @@ def plan(graph: Graph, target: Target, layout_opt: bool | None = None, is_window
 
 
 def _output_strides(graph: Graph) -> list[tuple[int, ...] | None]:
-    """Return the strides that eager mode gives the outputs; None for views, which follow what they view, and for what
-    lies otherwise on another device."""
-    strides: list[tuple[int, ...] | None] = []
-    for ref in graph.outputs:
-        if isinstance(ref, OpRef) and graph.nodes[ref.index].op not in _LAID_OUT_BY_DEVICE:
-            strides.append(output_meta(graph, ref).stride)
-        else:
-            strides.append(None)
-    return strides
+    """Return the strides that eager mode gives the outputs; None for views of operands, which follow these, and for
+    what lies otherwise on another device."""
+    return [
+        output_meta(graph, ref).stride if isinstance(ref, OpRef) and _is_made_here(graph, ref) else None
+        for ref in graph.outputs
+    ]
+
+
+def _is_made_here(graph: Graph, ref: Ref) -> bool:
+    while isinstance(ref, OpRef):
+        node = graph.nodes[ref.index]
+        if not is_view(node):
+            return node.op != "scaled_dot_product_attention"
+        ref = next(node.refs())
+    return False
 
 
 def _recording(strides: list[tuple[int, ...] | None]) -> Any:

@@ -17,10 +17,10 @@ from itertools import accumulate
 from typing import Any
 
 from extract.canonical import is_random, written_operands
-from extract.cut import PURE_VIEW_OPS, VIEW_OPS, output_meta
+from extract.cut import output_meta
 from extract.graph import REFS, Arg, ArgList, ArgSlice, Graph, OpRef, Ref, TensorRef
 from profiles.kernels.inlining import find_inlined
-from profiles.kernels.op_classes import EXTERN_OPS, is_convolution
+from profiles.kernels.op_classes import EXTERN_OPS, is_convolution, is_view
 
 Strides = Mapping[OpRef, tuple[int, ...]]
 
@@ -87,7 +87,10 @@ class WindowChooser:
             return None
         ended = self._first_of_ended(op)
         if ended < first:
-            first = self._extern_before(ended)
+            takes_ops = any(isinstance(ref, OpRef) for ref in self._operands[ended])
+            first = self._extern_before(ended) if takes_ops else ended
+        if layout_opt and self._is_conv[op]:
+            first = min(first, self._convolution_before(op))  # what leads to a convolution prefers to be channels-last
         start = self._start_with_makers(min(first, self._usual_start(op)), op)
         constants = self._constants_before(start, op)
         if len(constants) + position - start > self._config.cap and start > 0:
@@ -128,6 +131,11 @@ class WindowChooser:
             added.append(len(new))
         return added
 
+    @cached_property
+    def turns_tokens_into_images(self) -> bool:
+        """Whether a convolution takes a view: layouts then depend on ops far apart, and windows may miss it."""
+        return any(self._is_conv[op] and self._is_view(self._operands[op][0]) for op in self._convolutions)
+
     def _made(self, ops: tuple[int, ...], end: int, layout_opt: bool | None) -> Window:
         return Window(ops, end, layout_opt, any(self._is_conv[op] for op in ops))
 
@@ -150,7 +158,7 @@ class WindowChooser:
         for index, node in enumerate(self._graph.nodes):
             operands = self._operands[index]
             roots = dict.fromkeys(self._root.get(ref, ref) for ref in operands)
-            if operands and (node.op in VIEW_OPS or self._written[index]):
+            if operands and (is_view(node) or self._written[index]):
                 shared = self._root.get(operands[0], operands[0])
                 self._root[OpRef(index)] = shared
                 self._root.update({OpRef(index, output.path): shared for output in node.outputs})
@@ -159,7 +167,7 @@ class WindowChooser:
                 self._root.update({OpRef(index, output.path): OpRef(index) for output in node.outputs if output.path})
             self._last_use.update((root, index) for root in roots)
             self._touched.append(tuple(roots))
-            if not self._is_extern[index] and node.op not in PURE_VIEW_OPS:
+            if not self._is_extern[index] and not is_view(node, for_certain=True):
                 for root in roots:
                     self._touching.setdefault(root, []).append(index)
 
@@ -216,7 +224,7 @@ class WindowChooser:
         """Return a start that takes in what made values that say too little alone.
 
         Values that are not stored: what reads them computes them, and is stored or not by how much that reads. Views
-        that a convolution takes: what it returns lies as it does by their makers.
+        that a convolution takes, or of what one returns: by their makers they are copied or not.
         """
         if start <= 0:
             return start
@@ -227,10 +235,29 @@ class WindowChooser:
                     continue
                 if self._inlined[ref.index]:
                     start = min(start, ref.index)
-                elif self._is_conv[index] and self._graph.nodes[ref.index].op in PURE_VIEW_OPS:
+                elif self._is_conv[index] and self._is_view(ref):
                     start = min(start, self._extern_before(ref.index))
+                elif self._is_laid_out_by_its_operand(root := self._root.get(ref, ref), ref):
+                    start = min(start, root.index)
             index -= 1
         return start
+
+    def _convolution_before(self, op: int) -> int:
+        before = self._convolutions_before[op]
+        return self._convolutions[before - 1] if before else op
+
+    @cached_property
+    def _convolutions(self) -> list[int]:
+        return [index for index, flag in enumerate(self._is_conv) if flag]
+
+    def _is_view(self, ref: Ref) -> bool:
+        return isinstance(ref, OpRef) and is_view(self._graph.nodes[ref.index])
+
+    def _is_laid_out_by_its_operand(self, root: Ref, ref: Ref) -> bool:
+        """Tell whether a value is what a convolution returns, seen through a view or made of one."""
+        if not isinstance(root, OpRef) or not self._is_conv[root.index]:
+            return False
+        return self._is_view(ref) or self._is_view(self._operands[root.index][0])
 
     def _extern_before(self, op: int) -> int:
         at = bisect_left(self._externs, op + 1) - 1
