@@ -235,6 +235,7 @@ def _line(found: Measured) -> dict[str, Any]:
         "equal": f"{found.num_equal}/{len(found.truth)}",
         "plateaus": f"{same}/{either}",
         "wrong": wrong[:10],
+        "unplanned": sum(count is None for count in found.truth.values()),
         "x_scheduler": round(found.scheduler_all_s / found.ours_s, 1),
         **compiled,
     }
@@ -250,6 +251,7 @@ def _figures(measured: Sequence[Measured], target: Target) -> dict[str, Any]:
         "num_graphs": len(measured),
         "num_positions": sum(found.num_ops for found in measured),
         "num_compared": num_compared,
+        "num_unplanned": sum(count is None for found in measured for count in found.truth.values()),
         "equal_frac": sum(found.num_equal for found in measured) / num_compared,
         "plateaus_equal_frac": sum(same for same, _ in plateaus) / max(sum(either for _, either in plateaus), 1),
         "num_large": len(large),

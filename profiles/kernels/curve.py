@@ -98,7 +98,7 @@ class CurveMaker:
         steps = self._count_windows(wanted, self._decisions)
         if wanted.missing:
             return wanted.missing
-        decisions = self._decisions_by_size(steps, counts)
+        decisions = self._decisions_by_size(steps)
         if decisions != self._decisions:
             steps = self._count_windows(wanted, decisions)
             if wanted.missing:
@@ -139,7 +139,7 @@ class CurveMaker:
                     steps[position] = _Step(before, after, window)
         return steps
 
-    def _decisions_by_size(self, steps: Mapping[int, _Step], counts: Counts) -> list[bool]:
+    def _decisions_by_size(self, steps: Mapping[int, _Step]) -> list[bool]:
         """Return the decisions once those by FLOP are overruled where few convolutions stand among many aten nodes."""
         decisions, nodes, seen = [False], 0, 0
         for position in self._positions:
@@ -154,7 +154,7 @@ class CurveMaker:
         flips = {
             at
             for at in range(2, self._size + 1)
-            if decisions[at] != decisions[at - 1] and self._has_convolution(at - 1)
+            if decisions[at] != decisions[at - 1] and self._chooser.num_convolutions(at - 1)
         }
         beside = flips | {position - 1 for position in flips}
         return [position for position in self._positions if position in beside or position not in steps]
@@ -165,9 +165,6 @@ class CurveMaker:
             return True
         keys = sorted({self.keys.key(step.window) for step in steps.values()})
         return int(hashlib.blake2b("".join(keys).encode(), digest_size=4).hexdigest(), 16) % _WHOLE == 0
-
-    def _has_convolution(self, position: int) -> bool:
-        return self._chooser.num_convolutions(position) > 0
 
     def _count_checks(
         self, wanted: _Wanted, steps: Mapping[int, _Step], flagged: Sequence[int], decisions: Sequence[bool]
@@ -196,8 +193,7 @@ class CurveMaker:
 
     def _count_stretches(self, wanted: _Wanted, steps: Mapping[int, _Step], full: dict[int, Count | None]) -> None:
         """Where the summed curve misses a full count, count anchors, then the stretches between that miss theirs."""
-        missed = _first_miss(self._summed(steps, full, resets=False), full)
-        if missed is None:
+        if not _misses(self._summed(steps, full, resets=False), full):
             return
         for anchor in range(_ANCHOR, self._size, _ANCHOR):
             full.setdefault(anchor, self._ask(wanted, self._chooser.prefix(anchor)))
@@ -294,10 +290,7 @@ def _difference(before: Count | None, after: Count | None) -> int | None:
     return after.kernels - before.kernels
 
 
-def _first_miss(summed: Sequence[int | None], full: Mapping[int, Count | None]) -> int | None:
-    """Return the first position whose full count is not the summed one."""
-    for position in sorted(full):
-        whole = full[position]
-        if whole is not None and whole.kernels is not None and summed[position - 1] != whole.kernels:
-            return position
-    return None
+def _misses(summed: Sequence[int | None], full: Mapping[int, Count | None]) -> bool:
+    """Tell whether a full count is not the summed one."""
+    known = ((at, whole.kernels) for at, whole in full.items() if whole is not None and whole.kernels is not None)
+    return any(summed[at - 1] != kernels for at, kernels in known)
