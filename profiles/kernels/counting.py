@@ -11,10 +11,11 @@ from extract.graph import Graph
 from profiles.kernels.boundaries import explain_boundary
 from profiles.kernels.curve import ALGORITHM, Count, Counts, Curve, CurveConfig, CurveMaker
 from profiles.kernels.layouts import optimised_strides, with_eager_strides
-from profiles.kernels.scheduler import plan
+from profiles.kernels.scheduler import Plan, plan
+from profiles.kernels.stored_values import plan_values
 from profiles.kernels.targets import TARGETS
 from profiles.kernels.window_program import cut_window
-from profiles.kernels.windows import Window
+from profiles.kernels.windows import StoredValues, Window, turns_tokens_into_images
 
 _DETAIL_CHARS = 300
 
@@ -24,10 +25,13 @@ class GraphCounter:
 
     def __init__(self, graph: Graph, target: str, config: CurveConfig) -> None:
         self._target = TARGETS[target]
+        self._size = len(graph.nodes)
         graph = with_eager_strides(graph, self._target.device)
         self._cutter = Cutter(graph)
         context = f"{ALGORITHM}|{target}|{torch_version()}"
-        self._maker = CurveMaker(graph, target, context, optimised_strides(graph, self._target.device), config)
+        optimised = optimised_strides(graph, self._target.device)
+        self._whole, stored = (None, None) if config.is_exact else self._plan_whole(graph)
+        self._maker = CurveMaker(graph, target, context, optimised, config, stored)
 
     @property
     def known_keys(self) -> Set[str]:
@@ -42,11 +46,25 @@ class GraphCounter:
         """Plan the windows of these keys, which `advance` returned."""
         return {key: self._count(self._maker.windows[key]) for key in keys}
 
+    def _plan_whole(self, graph: Graph) -> tuple[Plan | None, StoredValues | None]:
+        """Plan the graph where a guess of what lies where would not do; None where it can't be, or need not."""
+        if not turns_tokens_into_images(graph):
+            return None, None
+        try:
+            return plan_values(self._cutter.cut(0, self._size, allow_mutation=True).graph, self._target)
+        except Exception:  # foreign code, as in `_count`, which then says why
+            return None, None
+
+    def _plan(self, window: Window) -> Plan:
+        if self._whole is not None and window.end == len(window.ops) == self._size:
+            return self._whole
+        program, strides = cut_window(self._cutter, self._maker.keys, window)
+        return plan(program, self._target, window.forced, None if window.is_prefix else strides)
+
     def _count(self, window: Window) -> Count:
         try:
-            program = cut_window(self._cutter, self._maker.keys, window)
-            planned = plan(program, self._target, window.forced, is_window=not window.is_prefix)
-            reason, detail, other = explain_boundary(planned, len(program.nodes) - 1)
+            planned = self._plan(window)
+            reason, detail, other = explain_boundary(planned, len(window.ops) - 1)
         except CutError as error:
             return Count(None, reason=error.reason, detail=error.detail)
         except Exception as error:  # foreign code: planning fails in as many ways as there are programs

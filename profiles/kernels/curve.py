@@ -17,9 +17,17 @@ from dataclasses import dataclass, field
 from extract.cut import CutError
 from extract.graph import Graph
 from profiles.kernels.layout_decision import decide_by_flop, spares_images
-from profiles.kernels.windows import Strides, Window, WindowChooser, WindowConfig, WindowKeys
+from profiles.kernels.windows import (
+    StoredValues,
+    Strides,
+    Window,
+    WindowChooser,
+    WindowConfig,
+    WindowKeys,
+    turns_tokens_into_images,
+)
 
-ALGORITHM = "passnet-kernel-curve/1"
+ALGORITHM = "passnet-kernel-curve/2"
 _CHECKED = 50  # one window in so many is checked
 _ANCHOR = 64  # ops
 _WHOLE = 10  # one graph in so many is checked at its end
@@ -79,13 +87,22 @@ class CurveConfig:
 class CurveMaker:
     """Makes the curve of one graph for one target; asks for counts by key until it has all that it needs."""
 
-    def __init__(self, graph: Graph, target: str, context: str, optimised: Strides, config: CurveConfig) -> None:
-        self.keys = WindowKeys(graph, context, optimised)
+    def __init__(
+        self,
+        graph: Graph,
+        target: str,
+        context: str,
+        optimised: Strides,
+        config: CurveConfig,
+        stored: StoredValues | None = None,
+    ) -> None:
+        self.keys = WindowKeys(graph, context, {**optimised, **stored.strides} if stored else optimised)
         self.windows: dict[str, Window] = {}
         self._graph = graph
         self._size = len(graph.nodes)
         self._config = config
-        self._chooser = WindowChooser(graph, target, config.windows)
+        self._chooser = WindowChooser(graph, target, config.windows, stored)
+        self._is_at_risk = turns_tokens_into_images(graph)
         self._decisions = decide_by_flop(graph, target)
         self._spares = spares_images(target)
 
@@ -161,7 +178,7 @@ class CurveMaker:
 
     def _is_checked_at_end(self, steps: Mapping[int, _Step]) -> bool:
         """Choose by the set of the windows, which graphs that differ in depth alone share; and all that are at risk."""
-        if self._chooser.turns_tokens_into_images:
+        if self._is_at_risk:
             return True
         keys = sorted({self.keys.key(step.window) for step in steps.values()})
         return int(hashlib.blake2b("".join(keys).encode(), digest_size=4).hexdigest(), 16) % _WHOLE == 0

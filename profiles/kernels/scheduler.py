@@ -7,25 +7,26 @@ parts by hand gives other counts (kernel-curve-facts.md section 1). Patches torc
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+import sympy
 import torch
-import torch._inductor.compile_fx as compile_fx_module
-from torch._guards import TracingContext
+from torch._decomp.decompositions_for_rng import PhiloxStateTracker
 from torch._inductor import config, ir
 from torch._inductor.compile_fx import compile_fx
 from torch._inductor.graph import GraphLowering
 from torch._inductor.scheduler import NopKernelSchedulerNode, WhyNoFuse
 
-from extract.cut import output_meta
-from extract.graph import Graph, OpRef, Ref
+from extract.graph import Graph
 from profiles.kernels.described_device import described_device
-from profiles.kernels.op_classes import is_view
 from profiles.kernels.program import OP_INDEX, program_of
 from profiles.kernels.targets import Target
+
+_COLLECT_AFTER = (100_000, 50, 1000)  # objects, then collections of the generation before; 5 to 10 % of planning's time
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Plan:
         return sum(flag or is_start for flag, is_start in zip(flags, starts, strict=True))
 
 
-_record = compile_fx_module.record_original_output_strides
+_placeholder = GraphLowering.placeholder
 
 
 class _Scheduled(BaseException):
@@ -96,26 +97,43 @@ def planning_for(target: Target) -> Iterator[None]:
             stack.enter_context(config.patch(shape_padding=False))
         stack.enter_context(config.patch(force_disable_caches=True, compile_threads=1))
         stack.enter_context(patch.object(GraphLowering, "compile_to_module", _stop))
+        stack.enter_context(patch.object(PhiloxStateTracker, "reset", lambda: None))  # only for functionalize_rng_ops
         stack.enter_context(torch.no_grad())
+        stack.enter_context(_collecting_seldom())
         yield
 
 
-def plan(graph: Graph, target: Target, layout_opt: bool | None = None, is_window: bool = False) -> Plan:
+@contextlib.contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Look for cyclic garbage less often within: a plan makes and drops some 10,000 objects that are none."""
+    before = gc.get_threshold()
+    gc.set_threshold(*_COLLECT_AFTER)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def plan(
+    graph: Graph,
+    target: Target,
+    layout_opt: bool | None = None,
+    operand_strides: Sequence[tuple[int, ...]] | None = None,
+) -> Plan:
     """Return the plan of a graph, within `planning_for(target)`; `layout_opt` overrules Inductor's own decision.
 
-    The operands of a window lie as within a larger plan, while its outputs must lie as recorded. Raises whatever torch
-    raises for a program that it cannot compile.
+    `operand_strides` says how the operands of a window lie within a larger plan, one per entry of `graph.tensors`: all
+    that goes by the strides of eager mode still goes by those recorded. Raises whatever torch raises for a program that
+    it cannot compile.
     """
     module, operands = program_of(graph, target.device)
     refusals: list[Refusal] = []
     forced = {} if layout_opt is None else {"layout_optimization": layout_opt, "force_layout_optimization": layout_opt}
-    with (
-        patch.object(WhyNoFuse, "__call__", _noting(refusals)),
-        patch.object(
-            compile_fx_module, "record_original_output_strides", _recording(_output_strides(graph) if is_window else [])
-        ),
-        config.patch(forced),
-    ):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(patch.object(WhyNoFuse, "__call__", _noting(refusals)))
+        stack.enter_context(config.patch(forced))
+        if operand_strides is not None:
+            stack.enter_context(patch.object(GraphLowering, "placeholder", _placing(operand_strides)))
         try:
             compile_fx(module, operands)
         except _Scheduled as scheduled:
@@ -128,37 +146,20 @@ def plan(graph: Graph, target: Target, layout_opt: bool | None = None, is_window
     return Plan(kernels, bool(lowering.layout_opt), tuple(refusals), num_aten, _unpacked(nodes))
 
 
-def _output_strides(graph: Graph) -> list[tuple[int, ...] | None]:
-    """Return the strides that eager mode gives the outputs; None for views of operands, which follow these, and for
-    what lies otherwise on another device."""
-    return [
-        output_meta(graph, ref).stride if isinstance(ref, OpRef) and _is_made_here(graph, ref) else None
-        for ref in graph.outputs
-    ]
+def _placing(strides: Sequence[tuple[int, ...]]) -> Any:
+    """Return a `GraphLowering.placeholder` that gives the n-th buffer the n-th strides."""
+    pending = iter(strides)
 
+    def place(lowering: GraphLowering, *args: Any) -> Any:
+        value: Any = _placeholder(lowering, *args)
+        if isinstance(value, ir.TensorBox):
+            buffer: Any = value.data
+            placed = [sympy.Integer(stride) for stride in next(pending)]
+            old = buffer.data.layout
+            buffer.data.layout = ir.FixedLayout(old.device, old.dtype, old.size, placed)
+        return value
 
-def _is_made_here(graph: Graph, ref: Ref) -> bool:
-    while isinstance(ref, OpRef):
-        node = graph.nodes[ref.index]
-        if not is_view(node):
-            return node.op != "scaled_dot_product_attention"
-        ref = next(node.refs())
-    return False
-
-
-def _recording(strides: list[tuple[int, ...] | None]) -> Any:
-    """Return what notes the strides that outputs must have: these, where there are any."""
-
-    def record(module: Any) -> None:
-        _record(module)
-        noted = module.graph.output_node().meta["original_output_strides"]
-        metadata = TracingContext.get().fw_metadata
-        first = metadata.num_mutated_inp_runtime_indices if metadata else 0
-        for position, stride in enumerate(strides, first):
-            if stride is not None and position < len(noted) and len(noted[position] or ()) == len(stride):
-                noted[position] = stride
-
-    return record
+    return place
 
 
 def _noting(refusals: list[Refusal]) -> Any:

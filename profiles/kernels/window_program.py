@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from extract.cut import Cutter
 from extract.graph import Graph, OpRef
 from profiles.kernels.windows import Window, WindowKeys
 
 
-def cut_window(cutter: Cutter, keys: WindowKeys, window: Window) -> Graph:
-    """Return the program of a window; raises `extract.cut.CutError` for a value without a record."""
+def cut_window(cutter: Cutter, keys: WindowKeys, window: Window) -> tuple[Graph, tuple[tuple[int, ...], ...]]:
+    """Return the program of a window, and the strides that its operands have within the whole plan.
+
+    Raises `extract.cut.CutError` for a value without a record.
+    """
     piece = cutter.cut_ops(window.ops, window.end)
-    tensors = tuple(
-        replace(meta, stride=keys.stride_of(ref, window)) if isinstance(ref, OpRef) else meta
+    strides = tuple(
+        keys.stride_of(ref, window) if isinstance(ref, OpRef) else meta.stride
         for ref, meta in zip(piece.operands, piece.graph.tensors, strict=True)
     )
-    return replace(piece.graph, tensors=tensors)
+    return piece.graph, strides

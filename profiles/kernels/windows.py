@@ -38,6 +38,15 @@ class WindowConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredValues:
+    """What the plan of a whole graph shows of the values that its ops return (tuples apart): by op, whether it is not
+    stored but computed again by what reads it; and the strides of those that are, seen through views."""
+
+    inlined: Mapping[int, bool]
+    strides: Strides
+
+
+@dataclass(frozen=True, slots=True)
 class Window:
     """Ops (ascending) as of position `end`, within a prefix whose layout is optimised (None: Inductor decides).
 
@@ -67,9 +76,12 @@ class Window:
 class WindowChooser:
     """Chooses the windows of one graph; what they share is found once."""
 
-    def __init__(self, graph: Graph, target: str, config: WindowConfig | None = None) -> None:
+    def __init__(
+        self, graph: Graph, target: str, config: WindowConfig | None = None, stored: StoredValues | None = None
+    ) -> None:
         self._graph = graph
-        self._inlined = find_inlined(graph, target)
+        known = stored.inlined if stored else {}
+        self._inlined = [known.get(op, guess) for op, guess in enumerate(find_inlined(graph, target))]
         self._config = config or WindowConfig()
         nodes = graph.nodes
         self._is_extern = [node.op in EXTERN_OPS for node in nodes]
@@ -131,11 +143,6 @@ class WindowChooser:
             added.append(len(new))
         return added
 
-    @cached_property
-    def turns_tokens_into_images(self) -> bool:
-        """Whether a convolution takes a view: layouts then depend on ops far apart, and windows may miss it."""
-        return any(self._is_conv[op] and self._is_view(self._operands[op][0]) for op in self._convolutions)
-
     def _made(self, ops: tuple[int, ...], end: int, layout_opt: bool | None) -> Window:
         return Window(ops, end, layout_opt, any(self._is_conv[op] for op in ops))
 
@@ -173,25 +180,31 @@ class WindowChooser:
 
     def _find_ancestors(self) -> None:
         """Find, as bitsets, each op's ancestors, and those that a library call among them keeps apart from it."""
-        ancestors: list[int] = []
+        self._ancestors: list[int] = []
         self._apart: list[int] = []
         self._constant: list[bool] = []
+        self._of_weights: list[bool] = []
         for index, node in enumerate(self._graph.nodes):
             producers = {ref.index for ref in self._operands[index] if isinstance(ref, OpRef)}
             above = apart = 0
             for producer in producers:
-                above |= ancestors[producer] | (1 << producer)
+                above |= self._ancestors[producer] | (1 << producer)
                 apart |= self._apart[producer]
                 if self._is_extern[producer]:
-                    apart |= ancestors[producer] | (1 << producer)
-            ancestors.append(above)
+                    apart |= self._ancestors[producer] | (1 << producer)
+            self._ancestors.append(above)
             self._apart.append(apart)
             takes_tensor = any(isinstance(ref, TensorRef) for ref in self._operands[index])
             is_constant = not takes_tensor and all(self._constant[producer] for producer in producers)
             self._constant.append(is_constant and not is_random(node) and bool(node.outputs))
+            tensors = (self._graph.tensors[ref.index] for ref in self._operands[index] if isinstance(ref, TensorRef))
+            takes_weights = all(tensor.kind == "parameter" for tensor in tensors)
+            self._of_weights.append(takes_weights and all(self._of_weights[producer] for producer in producers))
 
     def _first_of_component(self, op: int) -> int | None:
         """Return the first op that might share a kernel with `op`, in steps; None beyond the cap."""
+        if is_view(self._graph.nodes[op], for_certain=True):
+            return op
         apart, bound = self._apart[op], op + 1 - self._config.cap
         member, pending, first = {op}, [op], op
         for ref in self._written[op]:
@@ -223,24 +236,32 @@ class WindowChooser:
     def _start_with_makers(self, start: int, op: int) -> int:
         """Return a start that takes in what made values that say too little alone.
 
-        Values that are not stored: what reads them computes them, and is stored or not by how much that reads. Views
-        that a convolution takes, or of what one returns: by their makers they are copied or not.
+        Values that are not stored: what reads them computes them, and is stored or not by how much that reads. From
+        `start` on, views that a convolution takes, or of what one returns: by their makers they are copied or not.
         """
-        if start <= 0:
-            return start
-        index = op
+        asked, index = start, op
         while index >= start:
-            for ref in self._operands[index]:
-                if not isinstance(ref, OpRef) or ref.index >= start:
-                    continue
-                if self._inlined[ref.index]:
-                    start = min(start, ref.index)
-                elif self._is_conv[index] and self._is_view(ref):
-                    start = min(start, self._extern_before(ref.index))
-                elif self._is_laid_out_by_its_operand(root := self._root.get(ref, ref), ref):
-                    start = min(start, root.index)
+            for place, ref in enumerate(self._operands[index]):
+                if isinstance(ref, OpRef) and ref.index < start:
+                    if self._inlined[ref.index]:
+                        start = ref.index
+                    elif index >= asked:
+                        start = min(start, self._first_for_layout(index, place, ref))
             index -= 1
         return start
+
+    def _first_for_layout(self, index: int, place: int, ref: OpRef) -> int:
+        """Return the first op that tells how an operand of op `index` lies in memory, `index` where it needs none."""
+        if self._is_conv[index] and self._is_view(ref):
+            if place and self._of_weights[ref.index]:
+                return self._first_ancestor(ref.index)
+            return self._extern_before(ref.index)
+        root = self._root.get(ref, ref)
+        return root.index if self._is_laid_out_by_its_operand(root, ref) else index
+
+    def _first_ancestor(self, op: int) -> int:
+        ancestors = self._ancestors[op]
+        return (ancestors & -ancestors).bit_length() - 1 if ancestors else op
 
     def _convolution_before(self, op: int) -> int:
         before = self._convolutions_before[op]
@@ -274,6 +295,13 @@ class WindowChooser:
                     found.add(ref.index)
                     pending.append(ref.index)
         return tuple(sorted(found))
+
+
+def turns_tokens_into_images(graph: Graph) -> bool:
+    """Tell whether a convolution takes a view: layouts then depend on ops far apart, and windows may miss it."""
+    takers = (node for node in graph.nodes if is_convolution(node))
+    firsts = (next(node.refs(), None) for node in takers)
+    return any(isinstance(ref, OpRef) and is_view(graph.nodes[ref.index]) for ref in firsts)
 
 
 class WindowKeys:
@@ -332,7 +360,7 @@ class WindowKeys:
             meta = self._graph.tensors[ref.index]
             return outside[ref], meta.shape, meta.stride, meta.dtype, meta.kind == "parameter"
         made = output_meta(self._graph, ref)
-        return outside[ref], made.shape, self.stride_of(ref, window), made.dtype
+        return outside[ref], made.shape, made.stride, self.stride_of(ref, window), made.dtype
 
 
 def _spelled(arg: Arg, refs: list[Ref]) -> Any:
