@@ -36,12 +36,22 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _prepare() -> None:
     import torch
 
-    import storage.sample_records  # noqa: F401  loaded before the first request, so that no sample pays for it
+    import extract.foreign_sample  # noqa: F401  loaded before the first request, so that no sample pays for it
+    import storage.sample_records  # noqa: F401
 
     torch.set_num_threads(1)
+    _load_meta_kernels()
     gc.collect()
     gc.freeze()
     gc.disable()  # records are trees without cycles; `_Worker` collects what texts and torch leave
+
+
+def _load_meta_kernels() -> None:
+    """Run two calls on meta tensors: torch imports sympy at the first convolution, its compiler at the first norm."""
+    import torch
+
+    images, filters = torch.empty(1, 1, 4, 4, device="meta"), torch.empty(1, 1, 3, 3, device="meta")
+    torch.nn.functional.layer_norm(torch.conv2d(images, filters), (2,))
 
 
 class _Worker:
