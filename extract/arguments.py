@@ -102,19 +102,23 @@ def _decode_constant(constant: TorchConstant, device: torch.device | None) -> An
     return value
 
 
-def map_tensors(argument: Any, change: Callable[[torch.Tensor], Any]) -> Any:
-    """Return `argument` with `change` applied to every tensor in (named) tuples, lists, slices and dicts."""
-    if isinstance(argument, torch.Tensor):
+def map_tensors(argument: Any, change: Callable[[Any], Any], operand: type = torch.Tensor) -> Any:
+    """Return `argument` with `change` applied to every tensor in (named) tuples, lists, slices and dicts.
+
+    Instances of `operand` are what counts as a tensor.
+    """
+    if isinstance(argument, operand):
         return change(argument)
     if isinstance(argument, tuple):
-        elements = [map_tensors(element, change) for element in argument]
+        elements = [map_tensors(element, change, operand) for element in argument]
         if hasattr(argument, "_fields"):
             return type(argument)(*elements)
         return tuple(elements) if type(argument) in (tuple, torch.Size) else type(argument)(elements)
     if isinstance(argument, list):
-        return [map_tensors(element, change) for element in argument]
+        return [map_tensors(element, change, operand) for element in argument]
     if isinstance(argument, dict):
-        return {key: map_tensors(element, change) for key, element in argument.items()}
+        return {key: map_tensors(element, change, operand) for key, element in argument.items()}
     if isinstance(argument, slice):
-        return slice(*[map_tensors(bound, change) for bound in (argument.start, argument.stop, argument.step)])
+        bounds = (argument.start, argument.stop, argument.step)
+        return slice(*[map_tensors(bound, change, operand) for bound in bounds])
     return argument

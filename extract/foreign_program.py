@@ -13,16 +13,19 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import torch
 
-from extract.arguments import UnsupportedArgument, encode
+from extract.arguments import UnsupportedArgument, encode, map_tensors
 from extract.assembly import live_nodes, renumber
 from extract.canonical import canonical_op
 from extract.failure import describe
+from extract.foreign_memo import CallMemo, LazyTensor, call_key, lazy_tensor
 from extract.foreign_text import Calls
 from extract.graph import (
+    REFS,
     Arg,
     ArgList,
     Graph,
@@ -96,13 +99,13 @@ class _Walk:
     def __init__(self, tensors: Sequence[TensorMeta]) -> None:
         self.nodes: list[Node] = []
         self.finding: Finding | None = None
-        self._operands = [_meta_tensor(meta) for meta in tensors]
+        self._operands = [lazy_tensor((meta.shape, meta.stride, meta.dtype)) or _UNKNOWN for meta in tensors]
         self._values: list[Any] = []  # by position in `nodes`
         self._stands_for: dict[int, Arg] = {}  # what a call of the text became
         self._autocasts = 0  # regions that are open: meta tensors do not follow them, so what they give is unknown
 
     def step(self, index: int, node: Node) -> None:
-        """Run the call at `index` of the text."""
+        """Run the call at `index` of the text, or find it among those run before."""
         args = tuple([self.resolved(arg) for arg in node.args])
         kwargs = tuple([(name, self.resolved(arg)) for name, arg in node.kwargs])
         node = Node("", node.target, args, kwargs)
@@ -110,12 +113,36 @@ class _Walk:
         if element is not None:
             self._stands_for[index] = element
             return
+        key = call_key(node, self._value) if self._autocasts == 0 else None
+        known = None if key is None else _calls().find(key)
+        if known is None:
+            self._run_first(index, node, key)
+            return
+        kept = Node(known.op, node.target, args, kwargs, known.outputs)
+        self._append(index, kept, known.value(self._first(node)))
+
+    def _run_first(self, index: int, node: Node, key: Any) -> None:
         value = self._run(node)
         is_number = value is not _UNKNOWN and _is_plain(value)
         if is_number and (value is not None or node.target not in load_op_names()):
             self._stands_for[index] = encode(value, _refuse)
             return
-        self._keep(index, node, value)
+        kept = _described(node, value)
+        first = self._first(node)
+        is_first = isinstance(first, LazyTensor) and value is first.tensor
+        self._append(index, kept, first if is_first else map_tensors(value, LazyTensor))
+        if key is not None and value is not _UNKNOWN:
+            _calls().remember(key, kept, first, value)
+
+    def _append(self, index: int, node: Node, value: Any) -> None:
+        self._stands_for[index] = OpRef(len(self.nodes))
+        self.nodes.append(node)
+        self._values.append(value)
+
+    def _first(self, node: Node) -> Any:
+        """Return the value of the first argument where it is an operand."""
+        first = node.args[0] if node.args else None
+        return self._value(first) if isinstance(first, REFS) else None
 
     def resolved(self, arg: Arg) -> Arg:
         """Return an argument with what its refs stand for in their place."""
@@ -123,17 +150,6 @@ class _Walk:
 
     def _standing(self, ref: Ref) -> Arg:
         return _follow(self._stands_for[ref.index], ref.path) if isinstance(ref, OpRef) else ref
-
-    def _keep(self, index: int, node: Node, value: Any) -> None:
-        try:
-            op = canonical_op(node.target, node.args, dict(node.kwargs))
-        except (ValueError, TypeError, OverflowError) as error:
-            raise SampleError(f"model.py: a call of {node.target[:80]} has arguments of the wrong kind") from error
-        outputs: list[OutputMeta] = []
-        _describe(value, (), outputs)
-        self._stands_for[index] = OpRef(len(self.nodes))
-        self.nodes.append(Node(op, node.target, node.args, node.kwargs, tuple(outputs)))
-        self._values.append(value)
 
     def _element(self, node: Node) -> Arg:
         """Return what `x[0]` picks where x is a tuple of tensors or of numbers; None where it is an op."""
@@ -164,10 +180,10 @@ class _Walk:
             return _computed(node, compute)
         try:
             if compute is not None and node.target in _fact_targets():
-                return compute(*[self._value(ref) for ref in refs], *[arg for arg in node.args if type(arg) is int])
+                return compute(*[self._seen(ref) for ref in refs], *[arg for arg in node.args if type(arg) is int])
             if node.target == "torch.Tensor.device":
                 return torch.device("cpu")
-            value = run_node(node, self._value, _META, _memo())
+            value = run_node(node, self._seen, _META, _memo())
         except UnknownCallable as error:
             return self._unknown("op_not_allowed", str(error))
         except Exception as error:  # foreign code: what torch raises on a foreign graph is the finding
@@ -180,6 +196,10 @@ class _Walk:
         if self.finding is None:
             self.finding = Finding(len(self.nodes), reason, detail[:500])
         return _UNKNOWN
+
+    def _seen(self, ref: Ref) -> Any:
+        """Return an operand as torch sees it."""
+        return map_tensors(self._value(ref), attrgetter("tensor"), LazyTensor)
 
     def _value(self, ref: Ref) -> Any:
         if isinstance(ref, TensorRef):
@@ -239,6 +259,17 @@ def _follow(value: Arg, path: tuple[int, ...]) -> Arg:
     return value
 
 
+def _described(node: Node, value: Any) -> Node:
+    """Return a call with its op's name and what it returned filled in."""
+    try:
+        op = canonical_op(node.target, node.args, dict(node.kwargs))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise SampleError(f"model.py: a call of {node.target[:80]} has arguments of the wrong kind") from error
+    outputs: list[OutputMeta] = []
+    _describe(value, (), outputs)
+    return Node(op, node.target, node.args, node.kwargs, tuple(outputs))
+
+
 def _describe(value: Any, path: tuple[int, ...], outputs: list[OutputMeta]) -> None:
     if isinstance(value, torch.Tensor):
         outputs.append(OutputMeta(path, tuple(value.shape), value.stride(), dtype_name(value.dtype)))
@@ -270,16 +301,14 @@ def _refuse(tensor: Any) -> Ref:
     raise UnsupportedArgument("a tensor among numbers")
 
 
-def _meta_tensor(meta: TensorMeta) -> torch.Tensor | object:
-    try:
-        return torch.empty_strided(meta.shape, meta.stride, dtype=getattr(torch, meta.dtype), device="meta")
-    except (RuntimeError, AttributeError, TypeError):
-        return _UNKNOWN
-
-
 @lru_cache(maxsize=1)
 def _memo() -> ShapeMemo:
     return ShapeMemo()
+
+
+@lru_cache(maxsize=1)
+def _calls() -> CallMemo:
+    return CallMemo()
 
 
 @lru_cache(maxsize=1)
@@ -293,7 +322,7 @@ def _fact_targets() -> frozenset[str]:
 def _number_functions() -> dict[str, Callable[..., Any]]:
     """What may be computed here: facts about a tensor, and arithmetic of numbers, bounded by `_small`."""
     table: dict[str, Callable[..., Any]] = {f"torch.Tensor.{name}": getattr(torch.Tensor, name) for name in _FACT_NAMES}
-    table |= {f"torch.Tensor.{name}": operator.attrgetter(name) for name in _FACT_ATTRIBUTES}
+    table |= {f"torch.Tensor.{name}": attrgetter(name) for name in _FACT_ATTRIBUTES}
     table |= {"torch.is_floating_point": torch.is_floating_point, "torch.is_complex": torch.is_complex,
               "torch.numel": torch.numel}  # fmt: skip
     names = "add sub mul truediv floordiv mod neg pos invert and_ or_ xor eq ne lt le gt ge abs"
