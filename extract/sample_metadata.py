@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 _CLASS_PREFIXES = ("Program_weight_tensor_meta_", "Program_input_tensor_meta_")
@@ -93,15 +94,13 @@ def _read_plain(text: str) -> dict[str, MetaRecord] | None:
     for line in text.splitlines():
         if not line:
             continue
-        row = _ROW.fullmatch(line)
-        if row is not None and fields is not None:
-            if row.group(1) in _NEEDED:
-                value = _plain_value(row.group(2))
-                if value is _NOT_PLAIN:
-                    return None
-                fields[row.group(1)] = value
-            elif not _HARMLESS.fullmatch(row.group(2)):
+        start, _, written = line.partition(" = ")
+        if fields is not None and written and (start in _NEEDED_STARTS or _START.fullmatch(start)):
+            value = _plain_value(written)
+            if value is _NOT_PLAIN:
                 return None
+            if start in _NEEDED_STARTS:
+                fields[_NEEDED_STARTS[start]] = value
             continue
         head = _HEAD.fullmatch(line)
         if head is None:
@@ -114,26 +113,30 @@ def _read_plain(text: str) -> dict[str, MetaRecord] | None:
 
 
 _HEAD = re.compile(r"class Program_(weight|input)_tensor_meta_([A-Za-z0-9_]+):", re.ASCII)
-_ROW = re.compile(r"(?:    |\t)([a-z_]+) = (.+)", re.ASCII)
-_HARMLESS = re.compile(r'"[^"\\]*"|\'[^\'\\]*\'|None|True|False|\d{1,9}', re.ASCII)
-_TEXT = re.compile(r'"([^"\\]*)"|\'([^\'\\]*)\'')
+_START = re.compile(r"(?:    |\t)[a-z_]+", re.ASCII)
+_NEEDED_STARTS = {f"{indent}{name}": name for name in _NEEDED for indent in ("    ", "\t")}
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
 _FLOAT = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?|-?\d+e[+-]?\d+", re.ASCII)
-_NUMBERS = re.compile(r"\[[-+.\d, eE]*\]", re.ASCII)
+_CONSTANTS = {"None": None, "True": True, "False": False}
 _NOT_PLAIN = object()
 
 
 def _plain_value(text: str) -> Any:
-    if text == "None":
-        return None
-    if not text:
-        return _NOT_PLAIN
-    quoted = _TEXT.fullmatch(text)
-    if quoted is not None:
-        return quoted.group(1) if quoted.group(1) is not None else quoted.group(2)
-    if text[0] == "[" and _NUMBERS.fullmatch(text):
-        elements = [_plain_value(part.strip()) for part in text[1:-1].split(",")] if text != "[]" else []
+    """Return the literal that a text is, where it is a simple one, or a list of numbers."""
+    if text[0] in "'\"":
+        content = text[1:-1]
+        is_one = text[0] == text[-1] and len(text) > 1 and text[0] not in content and "\\" not in content
+        return content if is_one else _NOT_PLAIN
+    if text[0] == "[" and text[-1] == "]":
+        elements = [_plain_scalar(part.strip(" ")) for part in text[1:-1].split(",")] if text != "[]" else []
         return _NOT_PLAIN if any(element is _NOT_PLAIN for element in elements) else elements
+    return _plain_scalar(text)
+
+
+@lru_cache(maxsize=8192)
+def _plain_scalar(text: str) -> Any:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
     return float(text) if _FLOAT.fullmatch(text) else _NOT_PLAIN
