@@ -8,21 +8,22 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
+from extract.graph import Graph, OpRef, OutputMeta, TensorMeta
 
 _Meta = TensorMeta | OutputMeta
 
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """One call: the op that made each operand (or the kind of the tensor), operand shapes as JSON (null: no tensor),
-    bytes of the distinct operands and of what is returned (None where a tensor's dtype has no known size), and ops on
-    the longest path of operands that ends with this one."""
+    """One call: its operands (the index of an op, or -1 - the position of a tensor), the op that made each (or the kind
+    of the tensor), operand shapes as JSON (null: no tensor), bytes of the distinct operands and of what is returned
+    (None where a tensor's dtype has no known size), and ops on the longest path of operands that ends with this one."""
 
+    operands: list[int]
     operand_ops: str
     operand_shapes: str
     operand_bytes: int | None
@@ -32,13 +33,31 @@ class CallFacts:
 
 def call_facts(graph: Graph) -> list[CallFacts]:
     """Return the facts of each op, in order; linear in the graph."""
-    metas: dict[Ref, _Meta] = {TensorRef(index): tensor for index, tensor in enumerate(graph.tensors)}
-    for index, node in enumerate(graph.nodes):
-        metas.update({OpRef(index, output.path): output for output in node.outputs})
-    depths: list[int] = []
+    made = [{output.path: output for output in node.outputs} for node in graph.nodes]
+    facts: list[CallFacts] = []
     for node in graph.nodes:
-        depths.append(1 + max((depths[ref.index] for ref in node.refs() if isinstance(ref, OpRef)), default=0))
-    return [_facts_of(node, depth, graph, metas) for node, depth in zip(graph.nodes, depths, strict=True)]
+        operands: list[int] = []
+        ops: list[str] = []
+        metas: dict[tuple[int, tuple[int, ...]], _Meta | None] = {}
+        shapes: list[tuple[int, ...] | None] = []
+        depth = 0
+        for ref in node.refs():
+            if isinstance(ref, OpRef):
+                operand, path, op = ref.index, ref.path, graph.nodes[ref.index].op
+                meta = made[operand].get(path)
+                depth = max(depth, facts[operand].depth)
+            else:
+                operand, path, meta = -1 - ref.index, (), graph.tensors[ref.index]
+                op = meta.kind
+            operands.append(operand)
+            ops.append(op)
+            metas[operand, path] = meta
+            shapes.append(None if meta is None else meta.shape)
+        operand_bytes = _num_bytes(metas.values())
+        output_bytes = _num_bytes(node.outputs)
+        shapes_json = _shapes_json(tuple(shapes))
+        facts.append(CallFacts(operands, " ".join(ops), shapes_json, operand_bytes, output_bytes, depth + 1))
+    return facts
 
 
 @lru_cache(maxsize=256)
@@ -50,23 +69,16 @@ def element_bytes(dtype: str) -> int | None:
     return max(int(bits[1]) // 8, 1) if bits else None
 
 
-def _facts_of(node: Node, depth: int, graph: Graph, metas: Mapping[Ref, _Meta]) -> CallFacts:
-    refs = list(node.refs())
-    ops = [graph.nodes[ref.index].op if isinstance(ref, OpRef) else graph.tensors[ref.index].kind for ref in refs]
-    operands = [metas.get(ref) for ref in refs]
-    distinct = [meta for ref in dict.fromkeys(refs) if (meta := metas.get(ref)) is not None]
-    shapes = _shapes_json(tuple(None if meta is None else meta.shape for meta in operands))
-    return CallFacts(" ".join(ops), shapes, _num_bytes(distinct), _num_bytes(node.outputs), depth)
-
-
 @lru_cache(maxsize=1 << 16)
 def _shapes_json(shapes: tuple[tuple[int, ...] | None, ...]) -> str:
     return json.dumps(shapes, separators=(",", ":"))
 
 
-def _num_bytes(metas: list[_Meta] | tuple[OutputMeta, ...]) -> int | None:
+def _num_bytes(metas: Iterable[_Meta | None]) -> int | None:
     total = 0
     for meta in metas:
+        if meta is None:
+            continue
         size = element_bytes(meta.dtype)
         if size is None:
             return None

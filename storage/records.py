@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from extract.config_identity import canonical_json
 from extract.failure import Reason
-from extract.graph import Graph, Node, OutputMeta, TensorMeta, TensorRef
+from extract.graph import Graph, Node, OutputMeta, TensorMeta
 from extract.hashing import GraphHashes, hash_graph, single_op_sha256
 from extract.hub_config import ModelConfig
 from extract.literals import arguments_json
@@ -188,7 +188,7 @@ def node_table(signature: str, graph: Graph) -> pa.Table:
         "index": list(range(len(nodes))),
         "op": [node.op for node in nodes],
         "target": [node.target for node in nodes],
-        "operands": [_operands(node) for node in nodes],
+        "operands": [call.operands for call in facts],
         "literals": [arguments_json(node) for node in nodes],
         "output_shape": [output and output.shape for output in first],
         "output_dtype": [output and output.dtype for output in first],
@@ -315,10 +315,6 @@ def _tensor_values(row: Mapping[str, Any]) -> tuple[float | int | bool, ...] | N
     if row["dtype"].startswith(_FLOATING):
         return tuple(row["data"])
     return tuple(int(value) for value in row["data"])
-
-
-def _operands(node: Node) -> list[int]:
-    return [-1 - ref.index if isinstance(ref, TensorRef) else ref.index for ref in node.refs()]
 
 
 def _output_row(output: OutputMeta) -> dict[str, Any]:
