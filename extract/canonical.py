@@ -18,8 +18,9 @@ import operator
 from collections.abc import Mapping
 from functools import lru_cache
 
+from extract.call_forms import FormMemo, call_form, fill_slots
 from extract.custom_schemas import TORCH_NAMESPACES, is_custom, is_declared_random, written_by_schema
-from extract.graph import REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, iter_refs
+from extract.graph import REFS, Arg, ArgList, Node, OpRef, Ref, TensorRef, TorchConstant
 from extract.op_tables import (
     Parameter,
     Signature,
@@ -62,50 +63,11 @@ def bind(node: Node) -> BoundCall:
     Calls that differ in their operands only are bound once: programs repeat their blocks.
     """
     form, refs = call_form(node)
-    if form is None:
-        return _bind_call(node)
-    known = _bound_forms.get(form)
-    if known is None:
-        numbered = iter(range(len(refs)))
-        args = tuple([TensorRef(-1 - next(numbered)) if type(arg) in REFS else arg for arg in node.args])
-        kwargs = tuple([(n, TensorRef(-1 - next(numbered)) if type(arg) in REFS else arg) for n, arg in node.kwargs])
-        if len(_bound_forms) >= _MAX_FORMS:
-            _bound_forms.clear()
-        known = _bound_forms[form] = _bind_call(Node(node.op, node.target, args, kwargs))
-    op, pairs = known
-    return op, [(name, _filled(value, refs)) for name, value in pairs]
+    op, pairs = _bound.find(form, node)
+    return op, [(name, fill_slots(value, refs)) for name, value in pairs]
 
 
-_HOLDERS = (tuple, ArgList, ArgSlice)
 _SEQUENCES = (tuple, ArgList)
-_MAX_FORMS = 50_000
-_bound_forms: dict[tuple[str, ...], BoundCall] = {}
-
-
-def call_form(node: Node) -> tuple[tuple[str, ...] | None, list[Ref]]:
-    """Return what a call is but for its operands, and these in order; None where operands are nested in arguments."""
-    refs: list[Ref] = []
-    form = [node.target]
-    for name, arg in (*((None, arg) for arg in node.args), *node.kwargs):
-        if name is not None:
-            form.append(name)
-        if isinstance(arg, REFS):
-            refs.append(arg)
-            form.append("@")
-            continue
-        if isinstance(arg, _HOLDERS) and next(iter_refs(arg), None) is not None:
-            return None, refs
-        form.append(repr(arg))
-    form.append(str(len(node.kwargs)))
-    return tuple(form), refs
-
-
-def _filled(value: Arg, refs: list[Ref]) -> Arg:
-    if isinstance(value, TensorRef):
-        return refs[-1 - value.index]
-    if isinstance(value, tuple) and any(isinstance(element, TensorRef) for element in value):
-        return tuple([_filled(element, refs) for element in value])
-    return value
 
 
 def _bind_call(node: Node) -> BoundCall:
@@ -124,6 +86,9 @@ def _bind_call(node: Node) -> BoundCall:
     unlisted = len(order)
     kept.sort(key=lambda pair: (order.get(pair[0], unlisted), pair[0] if pair[0] not in order else ""))
     return op, kept
+
+
+_bound = FormMemo(_bind_call)
 
 
 def mutated_operands(node: Node) -> tuple[Ref, ...]:

@@ -12,7 +12,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extract.canonical import BoundCall, bind, call_form, mutated_operands
+from extract.call_forms import Form, FormMemo, call_form, slot_number
+from extract.canonical import bind, mutated_operands
 from extract.graph import (
     REFS,
     Arg,
@@ -48,8 +49,8 @@ def hash_graph(graph: Graph) -> GraphHashes:
     """Return all three hashes of `graph`, walking it once."""
     numbering = _Numbering(graph)
     lines, masked = [GRAPH_ALGORITHM], [STRUCTURE_ALGORITHM]
-    for node, call in zip(graph.nodes, numbering.calls, strict=True):
-        line, masked_line = numbering.line(node, call)
+    for node in graph.nodes:
+        line, masked_line = numbering.line(node)
         lines.append(line)
         masked.append(masked_line)
     closing = "return" + "".join(f" {numbering.name(ref)}" for ref in graph.outputs)
@@ -62,8 +63,8 @@ def hash_graph(graph: Graph) -> GraphHashes:
 def tensor_numbers(graph: Graph) -> list[tuple[int, int]]:
     """Return (number, position in the tensor table) of each tensor that the body uses; literals have no part in it."""
     numbering = _Numbering(graph)
-    for node, call in zip(graph.nodes, numbering.calls, strict=True):
-        numbering.line(node, call)
+    for node in graph.nodes:
+        numbering.line(node)
     for ref in graph.outputs:
         numbering.name(ref)
     return numbering.tensors
@@ -77,7 +78,7 @@ def signature_from(graph_sha256: str, tensors: Sequence[TensorMeta], numbers: Se
 def graph_lines(graph: Graph) -> list[str]:
     """Return the lines behind `graph_sha256`, one per op, then the return."""
     numbering = _Numbering(graph)
-    lines = [numbering.line(node, call)[0] for node, call in zip(graph.nodes, numbering.calls, strict=True)]
+    lines = [numbering.line(node)[0] for node in graph.nodes]
     return [*lines, "return" + "".join(f" {numbering.name(ref)}" for ref in graph.outputs)]
 
 
@@ -100,8 +101,6 @@ def single_op_sha256(graph: Graph, index: int) -> str:
     """Return the key of one op: name, literals with sizes masked, operand kinds, ranks and dtypes."""
     node = graph.nodes[index]
     form, refs = call_form(node)
-    if form is None:
-        return _single_op(graph, node)
     key = (form, tuple([_describe_operand(graph, ref) for ref in refs]))
     known = _single_ops.get(key)
     if known is None:
@@ -112,7 +111,7 @@ def single_op_sha256(graph: Graph, index: int) -> str:
 
 
 _MAX_SINGLE_OPS = 50_000
-_single_ops: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
+_single_ops: dict[tuple[Form, tuple[str, ...]], str] = {}
 
 
 def _single_op(graph: Graph, node: Node) -> str:
@@ -130,47 +129,86 @@ def op_sequence(graph: Graph) -> str:
     return "\n".join(graph.op_names)
 
 
+@dataclass(frozen=True, slots=True)
+class _LineForm:
+    """The line of a call, plain and with sizes masked, `%s` for each operand; which operands these are, in the order
+    in which they are named; and which ones the call writes into."""
+
+    head: str
+    plain: str
+    masked: str
+    named: tuple[int, ...]
+    written: tuple[int, ...]
+
+
+def _line_form(node: Node) -> _LineForm:
+    op, arguments = bind(node)
+    named: list[int] = []
+
+    def name(slot: Ref) -> str:
+        named.append(slot_number(slot))
+        return _SLOT
+
+    plain, masked = "", ""
+    for argument, value in arguments:
+        text = _format(value, name, False, op)
+        masked_text = _format(value, lambda slot: _SLOT, True, op) if _is_size(op, argument) else text
+        plain += f" {argument}={text}"
+        masked += f" {argument}={masked_text}"
+    written = tuple([slot_number(slot) for slot in mutated_operands(node)])
+    return _LineForm(f" = {op}", _template(plain), _template(masked), tuple(named), written)
+
+
+_SLOT = "\0"
+"""What no line holds: strings are written as JSON."""
+
+
+def _template(text: str) -> str:
+    return text.replace("%", "%%").replace(_SLOT, "%s")
+
+
+_line_forms = FormMemo(_line_form)
+
+
 class _Numbering:
     """Numbers values by first appearance in the body; an in-place op's operand goes on under the op's number."""
 
     def __init__(self, graph: Graph) -> None:
-        self._numbers: dict[Ref, int] = {}
+        self._of_tensors: dict[int, int] = {}
+        self._of_ops: dict[int, int] = {}
         self._renamed: dict[tuple[int, tuple[int, ...]], int] = {}
-        self.tensors: list[tuple[int, int]] = []
         self._next = 0
-        self.calls: list[BoundCall] = [bind(node) for node in graph.nodes]
         self._position = 0
 
-    def line(self, node: Node, call: BoundCall) -> tuple[str, str]:
+    @property
+    def tensors(self) -> list[tuple[int, int]]:
+        """(Number, position in the tensor table) of each tensor named so far, by number."""
+        return [(number, index) for index, number in self._of_tensors.items()]
+
+    def line(self, node: Node) -> tuple[str, str]:
         """Return the op's line and the same with sizes masked; to be called once per op, in order."""
-        op, arguments = call
-        plain: list[str] = []
-        masked: list[str] = []
-        for name, value in arguments:
-            text = _format(value, self.name, False, op)
-            plain.append(f"{name}={text}")
-            masked.append(f"{name}={_format(value, self.name, True, op)}" if _is_size(op, name) else plain[-1])
-        number = self._new_number(OpRef(self._position))
-        for ref in mutated_operands(node):
-            value = self._resolve(ref)
+        form, refs = call_form(node)
+        line = _line_forms.find(form, node)
+        names = tuple([self.name(refs[operand]) for operand in line.named])
+        number = self._of_ops[self._position] = self._new_number()
+        self._position += 1
+        for operand in line.written:
+            value = self._resolve(refs[operand])
             if value != (number, ()):
                 self._renamed[value] = number
-        self._position += 1
-        head = f"%{number} = {op}"
-        return " ".join([head, *plain]), " ".join([head, *masked])
+        head = f"%{number}{line.head}"
+        return head + line.plain % names, head + line.masked % names
 
     def name(self, ref: Ref) -> str:
         """Return how a line refers to a value: its number, and the element where its op returned several."""
         number, path = self._resolve(ref)
-        return f"%{number}" + "".join(f".{element}" for element in path)
+        return f"%{number}" + "".join([f".{element}" for element in path]) if path else f"%{number}"
 
     def _resolve(self, ref: Ref) -> tuple[int, tuple[int, ...]]:
-        base, path = (OpRef(ref.index), ref.path) if isinstance(ref, OpRef) else (ref, ())
-        number = self._numbers.get(base)
+        numbers, path = (self._of_ops, ref.path) if isinstance(ref, OpRef) else (self._of_tensors, ())
+        number = numbers.get(ref.index)
         if number is None:
-            number = self._new_number(base)
-            if isinstance(ref, TensorRef):
-                self.tensors.append((number, ref.index))
+            number = numbers[ref.index] = self._new_number()
         start = (number, path)
         while (number, path) in self._renamed:
             number, path = self._renamed[number, path], ()
@@ -178,10 +216,9 @@ class _Numbering:
             self._renamed[start] = number  # path compression: long chains of in-place ops stay linear
         return number, path
 
-    def _new_number(self, ref: Ref) -> int:
-        number = self._numbers[ref] = self._next
+    def _new_number(self) -> int:
         self._next += 1
-        return number
+        return self._next - 1
 
 
 def _operand_lines(tensors: Sequence[TensorMeta], numbers: Sequence[tuple[int, int]]) -> Iterator[str]:
