@@ -20,8 +20,10 @@ _TORCH_KINDS = ("dtype", "device", "memory_format", "layout")
 
 def arguments_json(node: Node) -> str:
     """Return `{"args": [...], "kwargs": {...}}` of a call, lossless."""
-    kwargs = {name: _encode(value) for name, value in node.kwargs}
-    return _dumps({"args": [_encode(arg) for arg in node.args], "kwargs": kwargs})
+    args = ",".join([_text(arg) for arg in node.args])
+    named = {name: _text(value) for name, value in node.kwargs}
+    kwargs = ",".join([f"{_dumps(name)}:{text}" for name, text in named.items()])
+    return f'{{"args":[{args}],"kwargs":{{{kwargs}}}}}'
 
 
 def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Arg], ...]]:
@@ -30,26 +32,33 @@ def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Ar
     return tuple(_decode(arg) for arg in call["args"]), tuple((k, _decode(v)) for k, v in call["kwargs"].items())
 
 
-def _encode(value: Arg) -> Any:
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
+def _text(value: Arg) -> str:
+    """Return the JSON of one value; made as text, without the objects that an encoder would take."""
+    if type(value) is int:
+        return repr(value)
     if isinstance(value, OpRef):
-        return {"op": [value.index, *value.path]}
+        return f'{{"op":{_texts((value.index, *value.path))}}}'
     if isinstance(value, TensorRef):
-        return {"tensor": value.index}
+        return f'{{"tensor":{value.index}}}'
     if isinstance(value, tuple):
-        return {"tuple": [_encode(element) for element in value]}
+        return f'{{"tuple":{_texts(value)}}}'
     if isinstance(value, ArgList):
-        return [_encode(element) for element in value.elements]
+        return _texts(value.elements)
     if isinstance(value, ArgSlice):
-        return {"slice": [_encode(value.start), _encode(value.stop), _encode(value.step)]}
+        return f'{{"slice":{_texts((value.start, value.stop, value.step))}}}'
     if isinstance(value, TorchConstant):
-        return {value.kind: value.name}
+        return f"{{{_dumps(value.kind)}:{_dumps(value.name)}}}"
     if isinstance(value, complex):
-        return {"complex": [_encode(value.real), _encode(value.imag)]}
+        return f'{{"complex":{_texts((value.real, value.imag))}}}'
     if isinstance(value, EllipsisType):
-        return {"ellipsis": True}
-    return value if math.isfinite(value) else {"float": repr(value)}
+        return '{"ellipsis":true}'
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'{{"float":{_dumps(repr(value))}}}'
+    return _dumps(value)
+
+
+def _texts(values: tuple[Arg, ...]) -> str:
+    return f"[{','.join([_text(value) for value in values])}]"
 
 
 def _decode(value: Any) -> Arg:
