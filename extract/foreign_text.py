@@ -14,9 +14,11 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
+from extract.foreign_lines import SLOT, FormedLine, LineForm, read_lines
 from extract.foreign_names import DEFAULT_IMPORTS, is_left_out, public_name
-from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant
+from extract.graph import REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, map_refs
 from extract.text import OPERATOR_NAMES, TextError, torch_constant
 
 # Nesting of one expression: machine-made texts need a handful.
@@ -45,11 +47,12 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class ForeignSource:
-    """A `model.py` as `ast` reads it; `imports` says what its global names stand for, `rebound`
-    which names the module binds otherwise."""
+    """A `model.py` as it is read; `imports` says what its global names stand for, `rebound` which names the module
+    binds otherwise. Assignments of `body` may be formed."""
 
+    text: str
     arguments: tuple[Argument, ...]
-    body: Sequence[ast.stmt]
+    body: Sequence[ast.stmt | FormedLine]
     imports: Mapping[str, str]
     rebound: frozenset[str] = frozenset()
 
@@ -64,21 +67,14 @@ class Calls:
 
 def read_source(text: str) -> ForeignSource:
     """Parse a text and find its `forward`; raises `TextError` where there is none, or no Python."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise TextError(f"not Python source: {type(error).__name__}: {str(error)[:200]}") from error
-    forward = _find_forward(tree)
-    given = forward.args
-    if given.vararg or given.kwarg:
-        raise TextError(f"line {forward.lineno}: forward takes *args or **kwargs, so its arguments are not known")
-    arguments = [*given.posonlyargs, *given.args][1:] + given.kwonlyargs
-    return ForeignSource(
-        tuple(Argument(argument.arg, _annotation(argument.annotation)) for argument in arguments),
-        forward.body,
-        _read_imports(tree),
-        _rebound_names(tree),
-    )
+    formed = read_lines(text)
+    if formed is not None:
+        try:
+            if _find_forward(formed.module) is formed.forward:
+                return _source(text, formed.module, formed.forward, formed.body)
+        except TextError:
+            pass  # told of the whole text, too
+    return _read_whole(text)
 
 
 def read_calls(source: ForeignSource, values: Mapping[str, Arg]) -> Calls:
@@ -86,12 +82,43 @@ def read_calls(source: ForeignSource, values: Mapping[str, Arg]) -> Calls:
 
     Raises `TextError`. Linear in the text.
     """
-    return _Reader(source, values).read()
+    try:
+        return _Reader(source, values).read()
+    except TextError:  # told of the whole text, whose lines have their numbers
+        return _Reader(_read_whole(source.text), values).read()
+
+
+def _read_whole(text: str) -> ForeignSource:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise TextError(f"not Python source: {type(error).__name__}: {str(error)[:200]}") from error
+    forward = _find_forward(tree)
+    return _source(text, tree, forward, forward.body)
+
+
+def _source(
+    text: str, tree: ast.Module, forward: ast.FunctionDef, body: Sequence[ast.stmt | FormedLine]
+) -> ForeignSource:
+    given = forward.args
+    if given.vararg or given.kwarg:
+        raise TextError(f"line {forward.lineno}: forward takes *args or **kwargs, so its arguments are not known")
+    arguments = [*given.posonlyargs, *given.args][1:] + given.kwonlyargs
+    named = tuple([Argument(argument.arg, _annotation(argument.annotation)) for argument in arguments])
+    return ForeignSource(text, named, body, _read_imports(tree), _rebound_names(tree))
 
 
 def same_name(name: str) -> str:
     """Return a name as Python's parser spells identifiers, to compare with one found in a string."""
     return unicodedata.normalize("NFKC", name)
+
+
+@dataclass(frozen=True, slots=True)
+class FormedCalls:
+    """The calls of a line's form and what its expression stands for; operand n is `OpRef(-1 - n)`."""
+
+    nodes: tuple[Node, ...]
+    value: Arg
 
 
 class _Reader:
@@ -103,6 +130,7 @@ class _Reader:
         self._values: dict[str, Arg] = dict(values)
         self._nodes: list[Node] = []
         self._returned: tuple[Arg, ...] | None = None
+        self._formed = _formed_calls(frozenset(source.imports.items()), source.rebound)
 
     def read(self) -> Calls:
         """Return the calls of the whole body."""
@@ -111,11 +139,55 @@ class _Reader:
             raise TextError("forward has no return statement")
         return Calls(tuple(self._nodes), self._returned)
 
-    def _read_block(self, statements: Sequence[ast.stmt]) -> None:
+    def _read_block(self, statements: Sequence[ast.stmt | FormedLine]) -> None:
         for statement in statements:
-            self._read_statement(statement)
+            if isinstance(statement, FormedLine):
+                self._read_formed(statement)
+            else:
+                self._read_statement(statement)
             if self._returned is not None:
                 return
+
+    def _read_formed(self, line: FormedLine) -> None:
+        """Read an assignment as one of its form before it, where its names stand for operands."""
+        try:
+            operands = [self._values[name] for name in line.names]
+        except KeyError as error:
+            raise TextError(f"{error} is used before it is defined") from error
+        refs = [operand for operand in operands if isinstance(operand, REFS)]
+        if len(refs) == len(operands):
+            value = self._repeat(self._read_once(line.form), refs)
+        else:
+            slots = {f"{SLOT}{number}": operand for number, operand in enumerate(operands)}
+            values, self._values = self._values, slots
+            value = self._value(line.form.expression, 0)
+            self._values = values
+        self._values[line.goal] = value
+        self._values.update(dict.fromkeys(line.dropped))
+
+    def _read_once(self, form: LineForm) -> FormedCalls:
+        known = self._formed.get(form.text)
+        if known is None:
+            slots = {f"{SLOT}{number}": OpRef(-1 - number) for number in range(form.num_slots)}
+            reader = _Reader(self._source, slots)
+            value = reader._value(form.expression, 0)
+            if len(self._formed) >= _MAX_FORMS:
+                self._formed.clear()
+            known = self._formed[form.text] = FormedCalls(tuple(reader._nodes), value)
+        return known
+
+    def _repeat(self, calls: FormedCalls, operands: Sequence[Ref]) -> Arg:
+        """Append the calls of a form, operands in its slots; return what its expression stands for."""
+        start = len(self._nodes)
+
+        def moved(ref: Ref) -> Ref:
+            return operands[-1 - ref.index] if ref.index < 0 else OpRef(start + ref.index)
+
+        for node in calls.nodes:
+            args = tuple([map_refs(arg, moved) for arg in node.args])
+            kwargs = tuple([(name, map_refs(arg, moved)) for name, arg in node.kwargs]) if node.kwargs else ()
+            self._nodes.append(Node("", node.target, args, kwargs))
+        return map_refs(calls.value, moved)
 
     def _read_statement(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):
@@ -320,6 +392,15 @@ class _Reader:
             return None
         root = self._global(node)
         return None if root is None else ".".join([root, *reversed(parts)])
+
+
+_MAX_FORMS = 10_000
+
+
+@lru_cache(maxsize=8)
+def _formed_calls(imports: frozenset[tuple[str, str]], rebound: frozenset[str]) -> dict[str, FormedCalls]:
+    """Return the calls of forms read before, by text, in modules whose global names have these meanings."""
+    return {}
 
 
 def _find_forward(tree: ast.Module) -> ast.FunctionDef:
