@@ -19,7 +19,7 @@ SLOT = "passnet_slot_"
 
 _HEADER = re.compile(r"^( *)def forward\(.*:[ ]*\n", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*) = ([^;#]+)((?:; *(?:[A-Za-z_]\w* = )+None)*)", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_DROPPED = re.compile(r"([A-Za-z_]\w*) =", re.ASCII)
 # Strings come first, so that names in them are left alone; a name before `=` is an argument's, one after `.` a field's.
 _LOCAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])([A-Za-z_]\w*)(?!\w)(?! *=(?!=))", re.ASCII)
 # Ends of lines and of indentation to Python's tokenizer, and what changes its language.
@@ -134,7 +134,7 @@ def _read_assignment(line: str, names: set[str]) -> FormedLine | None:
         return f"{SLOT}{len(found) - 1}"
 
     form = _form_of(_LOCAL.sub(mark, assignment[2]), len(found))
-    dropped = [name for name in _NAME.findall(assignment[3]) if name != "None"] if assignment[3] else []
+    dropped = _DROPPED.findall(assignment[3])
     if form is None or not form.free.isdisjoint(names) or any(map(keyword.iskeyword, (assignment[1], *dropped))):
         return None
     return FormedLine(assignment[1], form, tuple(found), tuple(dropped))

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from extract.graph import ArgList, ArgSlice, Node, OpRef, OutputMeta, Ref, TensorRef, TorchConstant
+from extract.graph import ArgList, ArgSlice, Node, OpRef, OutputMeta, Ref, TensorRef, TorchConstant, contiguous_stride
 from extract.statistics import dtype_name
 
 Facts = tuple[tuple[int, ...], tuple[int, ...], str]
@@ -71,10 +71,18 @@ class CallMemo:
     def __init__(self, max_calls: int = 50_000) -> None:
         self._max_calls = max_calls
         self._outcomes: dict[Any, Outcome] = {}
+        self._like_first: dict[Any, tuple[str, bool]] = {}
 
     def find(self, key: Any) -> Outcome | None:
         """Return what a call with this key was; None for one not seen before."""
-        return self._outcomes.get(key)
+        known = self._outcomes.get(key)
+        if known is not None:
+            return known
+        like_first = self._like_first.get(_general_key(key))
+        if like_first is None:
+            return None
+        op, is_first = like_first
+        return Outcome(op, (OutputMeta((), *key[1]),), None if is_first else LazyTensor(key[1]))
 
     def remember(self, key: Any, node: Node, first_operand: Any, returned: Any) -> None:
         """Remember the call that `node` records and what torch returned for it, where that is plain tensors."""
@@ -87,7 +95,11 @@ class CallMemo:
             return
         if len(self._outcomes) >= self._max_calls:
             self._outcomes.clear()
+            self._like_first.clear()
         self._outcomes[key] = Outcome(node.op, node.outputs, structure)
+        general = _general_key(key)
+        if general is not None and (is_first or (isinstance(structure, LazyTensor) and structure.facts == key[1])):
+            self._like_first[general] = node.op, is_first
 
 
 def call_key(node: Node, lookup: Callable[[Ref], Any]) -> Any:
@@ -109,6 +121,48 @@ def call_key(node: Node, lookup: Callable[[Ref], Any]) -> Any:
     except _NotMemorable:
         return None
     return tuple(key)
+
+
+def _general_key(key: Any) -> Any:
+    """Return a key in which sizes have no part, of a call that gave its first operand's like; None for others.
+
+    What the ops of `_LIKE_FIRST` return for row-major operands depends on which sizes are one and on which operands
+    have the sizes of the first, not on what these are: so one such call tells of all.
+    """
+    if key[0].rpartition(".")[2] not in _LIKE_FIRST or not _is_row_major(key[1]):
+        return None
+    shape, _, dtype = key[1]
+    others: list[Any] = []
+    for part in key[2:]:
+        if not _is_facts(part):
+            are_last = part == _sizes_key(shape[len(shape) - len(part) + 1 :]) if type(part) is tuple else False
+            others.append((tuple, len(part)) if are_last else part)
+            continue
+        size = part[0]
+        is_last, is_channel = size == shape[len(shape) - len(size) :], size == shape[1:2]
+        if not _is_row_major(part) or not (is_last or is_channel):
+            return None
+        others.append((len(size), is_last, is_channel, part[2]))
+    return key[0], dtype, tuple([length == 1 for length in shape]), tuple(others)
+
+
+# By the name that ends their spelling: pointwise functions, of two operands where the other one broadcasts, and norms.
+_LIKE_FIRST = frozenset(
+    "relu relu_ relu6 silu gelu hardswish hardtanh hardsigmoid sigmoid tanh elu leaky_relu mish softplus dropout "
+    "softmax add add_ sub mul div truediv iadd imul batch_norm layer_norm normalize".split()
+)
+
+
+def _sizes_key(sizes: tuple[int, ...]) -> Any:
+    return tuple, *[(int, size) for size in sizes]
+
+
+def _is_facts(part: Any) -> bool:
+    return type(part) is tuple and type(part[0]) is tuple
+
+
+def _is_row_major(facts: Any) -> bool:
+    return _is_facts(facts) and 0 not in facts[0] and facts[1] == contiguous_stride(facts[0])
 
 
 def lazy_tensor(facts: Facts) -> LazyTensor | None:
