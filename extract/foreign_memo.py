@@ -82,7 +82,9 @@ class CallMemo:
         if like_first is None:
             return None
         op, is_first = like_first
-        return Outcome(op, (OutputMeta((), *key[1]),), None if is_first else LazyTensor(key[1]))
+        known = Outcome(op, (OutputMeta((), *key[1]),), None if is_first else LazyTensor(key[1]))
+        self._keep(key, known)
+        return known
 
     def remember(self, key: Any, node: Node, first_operand: Any, returned: Any) -> None:
         """Remember the call that `node` records and what torch returned for it, where that is plain tensors."""
@@ -93,13 +95,16 @@ class CallMemo:
             structure = None if is_first else _structure(returned)
         except _NotMemorable:
             return
-        if len(self._outcomes) >= self._max_calls:
-            self._outcomes.clear()
-            self._like_first.clear()
-        self._outcomes[key] = Outcome(node.op, node.outputs, structure)
+        self._keep(key, Outcome(node.op, node.outputs, structure))
         general = _general_key(key)
         if general is not None and (is_first or (isinstance(structure, LazyTensor) and structure.facts == key[1])):
             self._like_first[general] = node.op, is_first
+
+    def _keep(self, key: Any, outcome: Outcome) -> None:
+        if len(self._outcomes) >= self._max_calls:
+            self._outcomes.clear()
+            self._like_first.clear()
+        self._outcomes[key] = outcome
 
 
 def call_key(node: Node, lookup: Callable[[Ref], Any]) -> Any:

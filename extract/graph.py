@@ -103,15 +103,9 @@ class Node:
         """Yield the operands in argument order, repeats included."""
         found: list[Ref] = []
         for arg in self.args:
-            if isinstance(arg, REFS):
-                found.append(arg)
-            elif isinstance(arg, _HOLDERS):
-                found += iter_refs(arg)
+            _collect_refs(arg, found)
         for _, arg in self.kwargs:
-            if isinstance(arg, REFS):
-                found.append(arg)
-            elif isinstance(arg, _HOLDERS):
-                found += iter_refs(arg)
+            _collect_refs(arg, found)
         return iter(found)
 
 
@@ -153,26 +147,37 @@ class Graph:
         return tuple(node.op for node in self.nodes)
 
 
-_HOLDERS = (tuple, ArgList, ArgSlice)
+# What holds no refs, asked first: most arguments are numbers.
+_LEAVES: frozenset[type] = frozenset({int, float, bool, str, complex, type(None), EllipsisType, TorchConstant})
 
 
 def iter_refs(arg: Arg) -> Iterator[Ref]:
     """Yield the refs nested in one argument, left to right."""
+    found: list[Ref] = []
+    _collect_refs(arg, found)
+    return iter(found)
+
+
+def _collect_refs(arg: Arg, found: list[Ref]) -> None:
+    if type(arg) in _LEAVES:
+        return
     if isinstance(arg, REFS):
-        yield arg
+        found.append(arg)
     elif isinstance(arg, tuple):
         for element in arg:
-            yield from iter_refs(element)
+            _collect_refs(element, found)
     elif isinstance(arg, ArgList):
         for element in arg.elements:
-            yield from iter_refs(element)
+            _collect_refs(element, found)
     elif isinstance(arg, ArgSlice):
         for bound in (arg.start, arg.stop, arg.step):
-            yield from iter_refs(bound)
+            _collect_refs(bound, found)
 
 
 def map_refs(arg: Arg, change: Callable[[Ref], Arg]) -> Arg:
     """Return one argument with `change` applied to each ref nested in it."""
+    if type(arg) in _LEAVES:
+        return arg
     if isinstance(arg, REFS):
         return change(arg)
     if isinstance(arg, tuple):
