@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from extract.foreign_text import Argument, same_name
+from extract.foreign_source import Argument, same_name
 from extract.graph import Arg, Kind, StatsSource, TensorMeta, TensorRef, contiguous_stride
 from extract.sample_metadata import DynamicSizes, MetaRecord, SampleError, Symbol
 from extract.text import DTYPES

@@ -18,7 +18,8 @@ from extract.failure import Reason, SubjectError
 from extract.foreign_autocast import has_autocast, with_explicit_casts
 from extract.foreign_operands import read_operands
 from extract.foreign_program import Finding, Inferred, infer_graph
-from extract.foreign_text import ForeignSource, read_calls, read_source
+from extract.foreign_source import ForeignSource, read_source
+from extract.foreign_text import read_calls
 from extract.graph import Graph
 from extract.hashing import GraphHashes, hash_graph
 from extract.model_ref import Domain

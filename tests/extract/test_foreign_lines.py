@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from extract import foreign_text
+from extract import foreign_source
 from extract.foreign_lines import FormedLine, read_lines
-from extract.foreign_text import TextError, read_calls, read_source
+from extract.foreign_source import read_source
+from extract.foreign_text import read_calls
 from extract.graph import TensorRef
+from extract.text import TextError
 
 HEAD = "import torch\nfrom torch.nn import functional as F\n\nclass GraphModule(torch.nn.Module):\n"
 VALUES = {"x": TensorRef(0), "w": TensorRef(1), "s0": 4, "dim": 1}
@@ -54,7 +56,7 @@ def test_lines_read_as_the_whole_text_does(lines: tuple[str, ...], monkeypatch: 
     for text in (program(*lines), program(*lines).replace("\n", "\r\n"), program(*lines) + "\nx = 1\n"):
         by_line = outcome(text)
         with monkeypatch.context() as patched:
-            patched.setattr(foreign_text, "read_lines", lambda text: None)
+            patched.setattr(foreign_source, "read_lines", lambda text: None)
             assert outcome(text) == by_line
 
 
