@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -206,11 +206,8 @@ class WindowChooser:
         if is_view(self._graph.nodes[op], for_certain=True):
             return op
         apart, bound = self._apart[op], op + 1 - self._config.cap
-        member, pending, first = {op}, [op], op
-        for ref in self._written[op]:
-            root = self._root.get(ref, ref)
-            if isinstance(root, OpRef):
-                first = min(first, root.index)
+        member, pending = {op}, [op]
+        first = min([op, *(root.index for root in self._written_roots(op))])
         while pending:
             for root in self._touched[pending.pop()]:
                 for other in self._touching.get(root, ()):
@@ -223,6 +220,13 @@ class WindowChooser:
                         if first < bound:
                             return None
         return first if first >= bound else None
+
+    def _written_roots(self, op: int) -> Iterator[OpRef]:
+        """Yield the values that an op writes into in place, made by ops."""
+        for ref in self._written[op]:
+            root = self._root.get(ref, ref)
+            if isinstance(root, OpRef):
+                yield root
 
     def _first_of_ended(self, op: int) -> int:
         """Return the first op that made a value that only `op` still needs: it ceases to be an output."""
@@ -237,10 +241,12 @@ class WindowChooser:
         """Return a start that takes in what made values that say too little alone.
 
         Values that are not stored: what reads them computes them, and is stored or not by how much that reads. From
-        `start` on, views that a convolution takes, or of what one returns: by their makers they are copied or not.
+        `start` on, views that a convolution takes, or of what one returns: by their makers they are copied or not. And
+        values written in place, which a program would have to copy back to its operand.
         """
         asked, index = start, op
         while index >= start:
+            start = min([start, *(root.index for root in self._written_roots(index))])
             for place, ref in enumerate(self._operands[index]):
                 if isinstance(ref, OpRef) and ref.index < start:
                     if self._inlined[ref.index]:
