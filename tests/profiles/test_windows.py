@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from extract.cut import Cutter
 from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
-from profiles.kernels.windows import Window, WindowChooser, WindowConfig, WindowKeys
+from profiles.kernels.windows import StoredValues, Window, WindowChooser, WindowConfig, WindowKeys
 
 SHAPE, STRIDE = (2, 4), (4, 1)
 OUT = (OutputMeta((), SHAPE, STRIDE, "float32"),)
@@ -103,3 +103,46 @@ def test_what_is_needed_later_is_an_output() -> None:
     assert cutter.cut_ops((0, 1), 2).results == (OpRef(0), OpRef(1))
     assert cutter.cut_ops((0, 1, 2), 3).results == (OpRef(1), OpRef(2))
     assert keys.key(Window((0, 1), 2)) != keys.key(Window((0, 1), 3))
+
+
+def test_a_view_looks_for_no_kernel_to_share() -> None:
+    # `chunk` of a table that every layer reads: the layers before have no part in it.
+    calls: list[tuple[str, tuple[Ref, ...]]] = []
+    for layer in range(4):
+        last: Ref = OpRef(len(calls) - 1) if layer else X
+        calls += [("chunk", (X,)), ("linear", (last, W)), ("mul", (OpRef(len(calls) + 1), OpRef(len(calls))))]
+    assert ops_of(graph(*calls), 10) == (7, 8, 9)
+
+
+def test_a_window_takes_in_the_maker_of_what_it_writes_in_place() -> None:
+    subject = graph(
+        ("linear", (X, W)),
+        ("tanh", (OpRef(0),)),
+        ("linear", (OpRef(1), W)),
+        ("relu_", (OpRef(1),)),
+        ("linear", (OpRef(2), W)),
+        ("add", (OpRef(4), OpRef(3))),
+        outputs=(2, 5),
+    )
+    window = ops_of(subject, 6)
+    assert window is not None and window[0] <= 1
+
+
+def test_weights_made_of_weights_come_along_and_nothing_before_them() -> None:
+    calls: list[tuple[str, tuple[Ref, ...]]] = []
+    for layer in range(3):
+        last: Ref = OpRef(len(calls) - 1) if layer else X
+        made = len(calls)
+        calls += [("reshape", (W,)), ("tanh", (OpRef(made),)), ("reshape", (OpRef(made + 1),))]
+        calls += [("conv2d", (last, OpRef(made + 2)))]
+    assert ops_of(graph(*calls), 12) == tuple(
+        range(4, 12)
+    )  # from the library call before on, and what its weight is made of
+
+
+def test_what_a_plan_stores_overrules_the_guess() -> None:
+    subject = graph(("linear", (X, W)), ("tanh", (OpRef(0),)), ("linear", (OpRef(1), W)), ("relu", (OpRef(2),)))
+    assert ops_of(subject, 4) == (2, 3)
+    stored = StoredValues({1: True}, {})
+    window = WindowChooser(subject, "cpu", stored=stored).window(4)
+    assert window is not None and window.ops == (1, 2, 3)
