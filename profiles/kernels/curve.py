@@ -24,6 +24,7 @@ from profiles.kernels.windows import (
     WindowChooser,
     WindowConfig,
     WindowKeys,
+    moved_values,
     turns_tokens_into_images,
 )
 
@@ -96,12 +97,13 @@ class CurveMaker:
         config: CurveConfig,
         stored: StoredValues | None = None,
     ) -> None:
-        self.keys = WindowKeys(graph, context, {**optimised, **stored.strides} if stored else optimised)
+        strides = {**optimised, **stored.strides} if stored else optimised
+        self.keys = WindowKeys(graph, context, strides)
         self.windows: dict[str, Window] = {}
         self._graph = graph
         self._size = len(graph.nodes)
         self._config = config
-        self._chooser = WindowChooser(graph, target, config.windows, stored)
+        self._chooser = WindowChooser(graph, target, config.windows, stored, moved_values(graph, strides))
         self._is_at_risk = turns_tokens_into_images(graph)
         self._decisions = decide_by_flop(graph, target)
         self._spares = spares_images(target)

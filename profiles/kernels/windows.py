@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -77,9 +77,16 @@ class WindowChooser:
     """Chooses the windows of one graph; what they share is found once."""
 
     def __init__(
-        self, graph: Graph, target: str, config: WindowConfig | None = None, stored: StoredValues | None = None
+        self,
+        graph: Graph,
+        target: str,
+        config: WindowConfig | None = None,
+        stored: StoredValues | None = None,
+        moved: Set[OpRef] = frozenset(),
     ) -> None:
+        """`moved` are values that lie otherwise under an optimised layout than in eager mode: outputs are copies."""
         self._graph = graph
+        self._moved = moved
         known = stored.inlined if stored else {}
         self._inlined = [known.get(op, guess) for op, guess in enumerate(find_inlined(graph, target))]
         self._config = config or WindowConfig()
@@ -97,7 +104,7 @@ class WindowChooser:
         first = self._first_of_component(op)
         if first is None:
             return None
-        ended = self._first_of_ended(op)
+        ended = self._first_of_ended(op, bool(layout_opt))
         if ended < first:
             takes_ops = any(isinstance(ref, OpRef) for ref in self._operands[ended])
             first = self._extern_before(ended) if takes_ops else ended
@@ -162,6 +169,7 @@ class WindowChooser:
         self._touching: dict[Ref, list[int]] = {}
         self._touched: list[tuple[Ref, ...]] = []
         self._last_use: dict[Ref, int] = {}
+        self._own_last_use: dict[Ref, int] = {}
         for index, node in enumerate(self._graph.nodes):
             operands = self._operands[index]
             roots = dict.fromkeys(self._root.get(ref, ref) for ref in operands)
@@ -173,6 +181,7 @@ class WindowChooser:
                 roots[OpRef(index)] = None
                 self._root.update({OpRef(index, output.path): OpRef(index) for output in node.outputs if output.path})
             self._last_use.update((root, index) for root in roots)
+            self._own_last_use.update((ref, index) for ref in operands)
             self._touched.append(tuple(roots))
             if not self._is_extern[index] and not is_view(node, for_certain=True):
                 for root in roots:
@@ -228,13 +237,16 @@ class WindowChooser:
             if isinstance(root, OpRef):
                 yield root
 
-    def _first_of_ended(self, op: int) -> int:
-        """Return the first op that made a value that only `op` still needs: it ceases to be an output."""
+    def _first_of_ended(self, op: int, layout_opt: bool) -> int:
+        """Return the first op that made a value that only `op` still needs: it ceases to be an output. So does a view
+        of which an output would be a copy."""
         first = op
         for ref in self._operands[op]:
             root = self._root.get(ref, ref)
-            if isinstance(root, OpRef) and self._last_use.get(root, op) <= op and not self._constant[root.index]:
-                first = min(first, root.index)
+            if isinstance(root, OpRef) and not self._constant[root.index]:
+                is_copied = layout_opt and ref in self._moved
+                if self._last_use.get(root, op) <= op or (is_copied and self._own_last_use[ref] <= op):
+                    first = min(first, root.index)
         return first
 
     def _start_with_makers(self, start: int, op: int) -> int:
@@ -301,6 +313,18 @@ class WindowChooser:
                     found.add(ref.index)
                     pending.append(ref.index)
         return tuple(sorted(found))
+
+
+def moved_values(graph: Graph, strides: Strides) -> frozenset[OpRef]:
+    """Return the values whose strides are not those recorded, sizes of one left out."""
+    found: set[OpRef] = set()
+    for index, node in enumerate(graph.nodes):
+        for made in node.outputs:
+            ref = OpRef(index, made.path)
+            placed = zip(made.shape, made.stride, strides.get(ref, made.stride), strict=True)
+            if any(size > 1 and recorded != now for size, recorded, now in placed):
+                found.add(ref)
+    return frozenset(found)
 
 
 def turns_tokens_into_images(graph: Graph) -> bool:
