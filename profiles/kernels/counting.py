@@ -15,7 +15,7 @@ from profiles.kernels.scheduler import Plan, plan
 from profiles.kernels.stored_values import plan_values
 from profiles.kernels.targets import TARGETS
 from profiles.kernels.window_program import cut_window
-from profiles.kernels.windows import StoredValues, Window, turns_tokens_into_images
+from profiles.kernels.windows import StoredValues, Window, lies_far_from_guesses
 
 _DETAIL_CHARS = 300
 
@@ -30,7 +30,8 @@ class GraphCounter:
         self._cutter = Cutter(graph)
         context = f"{ALGORITHM}|{target}|{torch_version()}"
         optimised = optimised_strides(graph, self._target.device)
-        self._whole, stored = (None, None) if config.is_exact else self._plan_whole(graph)
+        is_at_risk = not config.is_exact and lies_far_from_guesses(graph, target, optimised)
+        self._whole, stored = self._plan_whole() if is_at_risk else (None, None)
         self._maker = CurveMaker(graph, target, context, optimised, config, stored)
 
     @property
@@ -46,10 +47,8 @@ class GraphCounter:
         """Plan the windows of these keys, which `advance` returned."""
         return {key: self._count(self._maker.windows[key]) for key in keys}
 
-    def _plan_whole(self, graph: Graph) -> tuple[Plan | None, StoredValues | None]:
-        """Plan the graph where a guess of what lies where would not do; None where it can't be, or need not."""
-        if not turns_tokens_into_images(graph):
-            return None, None
+    def _plan_whole(self) -> tuple[Plan | None, StoredValues | None]:
+        """Plan the graph; None where it cannot be."""
         try:
             return plan_values(self._cutter.cut(0, self._size, allow_mutation=True).graph, self._target)
         except Exception:  # foreign code, as in `_count`, which then says why

@@ -25,7 +25,6 @@ from profiles.kernels.windows import (
     WindowConfig,
     WindowKeys,
     moved_values,
-    turns_tokens_into_images,
 )
 
 ALGORITHM = "passnet-kernel-curve/2"
@@ -104,7 +103,7 @@ class CurveMaker:
         self._size = len(graph.nodes)
         self._config = config
         self._chooser = WindowChooser(graph, target, config.windows, stored, moved_values(graph, strides))
-        self._is_at_risk = turns_tokens_into_images(graph)
+        self._is_at_risk = stored is not None
         self._decisions = decide_by_flop(graph, target)
         self._spares = spares_images(target)
 

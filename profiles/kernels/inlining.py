@@ -18,8 +18,9 @@ _POINTWISE = frozenset(
     "add sub mul div rsub neg abs relu relu6 gelu silu sigmoid tanh hardswish hardsigmoid hardtanh leaky_relu elu "
     "selu celu mish softplus exp log pow square sqrt rsqrt clamp clamp_min clamp_max where masked_fill to float "
     "half bfloat16 embedding type_as dropout addcmul lerp maximum minimum erf cos sin reciprocal true_divide "
-    "floor_divide".split()
+    "floor_divide batch_norm layer_norm group_norm rms_norm".split()
 )
+_NORMS_OVER_DATA = frozenset({"layer_norm", "group_norm", "rms_norm"})
 _HEAVY_ON_CPU = frozenset("exp log sigmoid tanh silu softplus mish elu selu celu pow".split())
 _RANDOM = frozenset("rand randn randint randperm empty".split())
 _READS_OF_LIBRARY = {"cpu": 1, "cuda": 2}  # on a GPU a bias that point-wise ops follow is added by them
@@ -49,6 +50,8 @@ def find_inlined(graph: Graph, target: str) -> list[bool]:
         )
         is_inlined = name in _POINTWISE and not is_stored and num_readers > 0
         inlined.append(is_inlined)
+        if name in _NORMS_OVER_DATA:
+            union |= {(index, "mean"), (index, "rstd")}
         is_constant = not operands and name not in _RANDOM
         reads[ref] = union if is_inlined or is_constant else _own_reads(node, index, kind)
         heavy[ref] = is_inlined and is_heavy

@@ -20,6 +20,7 @@ from extract.canonical import is_random, written_operands
 from extract.cut import output_meta
 from extract.graph import REFS, Arg, ArgList, ArgSlice, Graph, OpRef, Ref, TensorRef
 from profiles.kernels.inlining import find_inlined
+from profiles.kernels.layout_decision import decide_by_flop
 from profiles.kernels.op_classes import EXTERN_OPS, is_convolution, is_view
 
 Strides = Mapping[OpRef, tuple[int, ...]]
@@ -327,11 +328,18 @@ def moved_values(graph: Graph, strides: Strides) -> frozenset[OpRef]:
     return frozenset(found)
 
 
-def turns_tokens_into_images(graph: Graph) -> bool:
-    """Tell whether a convolution takes a view: layouts then depend on ops far apart, and windows may miss it."""
-    takers = (node for node in graph.nodes if is_convolution(node))
-    firsts = (next(node.refs(), None) for node in takers)
-    return any(isinstance(ref, OpRef) and is_view(graph.nodes[ref.index]) for ref in firsts)
+def lies_far_from_guesses(graph: Graph, target: str, optimised: Strides) -> bool:
+    """Tell whether layouts depend on ops far apart, so that guesses from eager mode are often wrong: a convolution
+    takes a view, or images in an optimised layout are read as tokens."""
+    if not decide_by_flop(graph, target)[-1]:
+        return False
+    takers = (next(node.refs(), None) for node in graph.nodes if is_convolution(node))
+    if any(isinstance(ref, OpRef) and is_view(graph.nodes[ref.index]) for ref in takers):
+        return True
+    return any(len(output_meta(graph, ref).shape) not in _IMAGE_RANKS for ref in moved_values(graph, optimised))
+
+
+_IMAGE_RANKS = (4, 5)
 
 
 class WindowKeys:
@@ -373,9 +381,15 @@ class WindowKeys:
         return digest.hexdigest()
 
     def stride_of(self, ref: OpRef, window: Window) -> tuple[int, ...]:
-        """Return the strides that a value from before a window has in it."""
+        """Return the strides that a value from before a window has in it.
+
+        One that is needed after the window too is an output, and lies as eager mode would have it, unless a library
+        call made it, whose result is copied for that.
+        """
         recorded = output_meta(self._graph, ref).stride
-        return self._optimised.get(ref, recorded) if window.layout_opt else recorded
+        made_by = self._graph.nodes[ref.index]
+        is_kept = self._last_use[ref] >= window.end and made_by.op not in EXTERN_OPS and not is_view(made_by)
+        return recorded if is_kept or not window.layout_opt else self._optimised.get(ref, recorded)
 
     def _kept_stride(self, ref: OpRef) -> tuple[int, ...]:
         return output_meta(self._graph, ref).stride
