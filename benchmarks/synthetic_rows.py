@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.synthetic_graphs import DTYPES, Sizes, Variant, has_sizes
+from extract.call_forms import form_calls
 from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
 from extract.hashing import hash_graph, signature_from, single_op_sha256, tensor_numbers
 from extract.literals import arguments_json
@@ -60,7 +61,7 @@ class Template:
         keys = [single_op_sha256(graph, index) for index in range(len(graph.nodes))]
         distinct_keys, self._key_codes = _distinct(keys)
         self._key_indexes = [keys.index(key) for key in distinct_keys]
-        facts = call_facts(graph)
+        facts = call_facts(graph, form_calls(graph.nodes))
         schema = SCHEMAS["nodes"]
         self._fixed = {
             name: pa.array(values, schema.field(name).type)

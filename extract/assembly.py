@@ -41,15 +41,21 @@ def assemble(
     return graph, _judge_reads(nodes, tensors, reads, op_numbers)
 
 
-def live_nodes(nodes: Sequence[Node], outputs: Sequence[Ref]) -> list[bool]:
-    """Tell per call whether it stays: it has an effect, or a call that stays or the return uses its result."""
+def live_nodes(
+    nodes: Sequence[Node], outputs: Sequence[Ref], operands: Sequence[Sequence[Ref]] | None = None
+) -> list[bool]:
+    """Tell per call whether it stays: it has an effect, or a call that stays or the return uses its result.
+
+    `operands` are those of each call, where they were collected already.
+    """
     live = [False] * len(nodes)
     used = {ref.index for ref in outputs if isinstance(ref, OpRef)}
     for index in range(len(nodes) - 1, -1, -1):
         node = nodes[index]
         if index in used or has_effect(node):
             live[index] = True
-            used.update(ref.index for ref in node.refs() if isinstance(ref, OpRef))
+            refs = node.refs() if operands is None else operands[index]
+            used.update([ref.index for ref in refs if type(ref) is OpRef])
     return live
 
 

@@ -63,7 +63,7 @@ def bind(node: Node) -> BoundCall:
     Calls that differ in their operands only are bound once: programs repeat their blocks.
     """
     form, refs = call_form(node)
-    op, pairs = _bound.find(form, node)
+    op, pairs = _bound.find(form)
     return op, [(name, fill_slots(value, refs)) for name, value in pairs]
 
 

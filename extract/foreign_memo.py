@@ -71,18 +71,20 @@ class CallMemo:
     def __init__(self, max_calls: int = 50_000) -> None:
         self._max_calls = max_calls
         self._outcomes: dict[Any, Outcome] = {}
-        self._like_first: dict[Any, tuple[str, bool]] = {}
+        self._rules: dict[Any, tuple[str, str]] = {}
 
     def find(self, key: Any) -> Outcome | None:
         """Return what a call with this key was; None for one not seen before."""
         known = self._outcomes.get(key)
         if known is not None:
             return known
-        like_first = self._like_first.get(_general_key(key))
-        if like_first is None:
+        general = _general_key(key)
+        told = None if general is None else self._rules.get(general)
+        if told is None:
             return None
-        op, is_first = like_first
-        known = Outcome(op, (OutputMeta((), *key[1]),), None if is_first else LazyTensor(key[1]))
+        op, rule = told
+        facts = _RULES[rule](key)
+        known = Outcome(op, (OutputMeta((), *facts),), None if rule == "first" else LazyTensor(facts))
         self._keep(key, known)
         return known
 
@@ -97,13 +99,14 @@ class CallMemo:
             return
         self._keep(key, Outcome(node.op, node.outputs, structure))
         general = _general_key(key)
-        if general is not None and (is_first or (isinstance(structure, LazyTensor) and structure.facts == key[1])):
-            self._like_first[general] = node.op, is_first
+        rule = None if general is None else "first" if is_first else _rule_of(key, structure)
+        if rule is not None:
+            self._rules[general] = node.op, rule
 
     def _keep(self, key: Any, outcome: Outcome) -> None:
         if len(self._outcomes) >= self._max_calls:
             self._outcomes.clear()
-            self._like_first.clear()
+            self._rules.clear()
         self._outcomes[key] = outcome
 
 
@@ -119,7 +122,7 @@ def call_key(node: Node, lookup: Callable[[Ref], Any]) -> Any:
         for arg in node.args:
             key.append(_key_of(arg, lookup))
         for name, arg in node.kwargs:
-            if name == "out":
+            if name == "out" and arg is not None:
                 return None
             key.append(name)
             key.append(_key_of(arg, lookup))
@@ -129,33 +132,90 @@ def call_key(node: Node, lookup: Callable[[Ref], Any]) -> Any:
 
 
 def _general_key(key: Any) -> Any:
-    """Return a key in which sizes have no part, of a call that gave its first operand's like; None for others.
+    """Return a key in which sizes have no part, of a call of which one tells of all; None for others.
 
-    What the ops of `_LIKE_FIRST` return for row-major operands depends on which sizes are one and on which operands
-    have the sizes of the first, not on what these are: so one such call tells of all.
+    What the ops of `_GENERAL` return for dense operands depends on which sizes are one, on the order of dimensions in
+    memory, and on which operands have sizes of the first, not on what these are.
     """
-    if key[0].rpartition(".")[2] not in _LIKE_FIRST or not _is_row_major(key[1]):
+    name = key[0].rpartition(".")[2]
+    if name == "linear":
+        return _general_key_of_linear(key)
+    if name not in _GENERAL or not _is_facts(key[1]):
         return None
     shape, _, dtype = key[1]
+    order = _memory_order(key[1])
+    if order is None:
+        return None
     others: list[Any] = []
     for part in key[2:]:
         if not _is_facts(part):
             are_last = part == _sizes_key(shape[len(shape) - len(part) + 1 :]) if type(part) is tuple else False
             others.append((tuple, len(part)) if are_last else part)
             continue
-        size = part[0]
-        is_last, is_channel = size == shape[len(shape) - len(size) :], size == shape[1:2]
-        if not _is_row_major(part) or not (is_last or is_channel):
+        is_aligned, is_channel, own_order = _is_aligned(part[0], shape), part[0] == shape[1:2], _memory_order(part)
+        if own_order is None or not (is_aligned or is_channel):
             return None
-        others.append((len(size), is_last, is_channel, part[2]))
-    return key[0], dtype, tuple([length == 1 for length in shape]), tuple(others)
+        others.append((_ones(part[0]), is_aligned, is_channel, own_order, part[2]))
+    return key[0], dtype, _ones(shape), order, tuple(others)
 
 
 # By the name that ends their spelling: pointwise functions, of two operands where the other one broadcasts, and norms.
-_LIKE_FIRST = frozenset(
+_GENERAL = frozenset(
     "relu relu_ relu6 silu gelu hardswish hardtanh hardsigmoid sigmoid tanh elu leaky_relu mish softplus dropout "
     "softmax add add_ sub mul div truediv iadd imul batch_norm layer_norm normalize".split()
 )
+
+
+def _general_key_of_linear(key: Any) -> Any:
+    if len(key) != 4 or not _is_row_major(key[1]) or not _is_row_major(key[2]):
+        return None
+    (shape, _, dtype), (weight, _, weight_dtype), bias = key[1:]
+    if len(weight) != 2 or shape[-1:] != weight[1:]:
+        return None
+    if _is_facts(bias):
+        if bias[:2] != (weight[:1], (1,)):
+            return None
+        bias = bias[2]
+    return key[0], dtype, _ones(shape), _ones(weight), weight_dtype, bias
+
+
+def _rule_of(key: Any, returned: Any) -> str | None:
+    """Return the rule that tells what such a call returns from its key; None where none does."""
+    facts = returned.facts if isinstance(returned, LazyTensor) else None
+    rules = ("linear",) if key[0].endswith(".linear") else ("like_first", "row_major")
+    return next((rule for rule in rules if facts == _RULES[rule](key)), None)
+
+
+def _of_linear(key: Any) -> Facts:
+    (shape, _, dtype), (weight, _, _) = key[1:3]
+    return (*shape[:-1], weight[0]), contiguous_stride((*shape[:-1], weight[0])), dtype
+
+
+_RULES: dict[str, Callable[[Any], Facts]] = {
+    "first": lambda key: key[1],
+    "like_first": lambda key: key[1],
+    "row_major": lambda key: (key[1][0], contiguous_stride(key[1][0]), key[1][2]),
+    "linear": _of_linear,
+}
+
+
+def _is_aligned(sizes: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Tell whether sizes are those of the last dimensions, or one."""
+    if len(sizes) > len(shape):
+        return False
+    return all(size in (1, own) for size, own in zip(reversed(sizes), reversed(shape), strict=False))
+
+
+def _ones(shape: tuple[int, ...]) -> tuple[bool, ...]:
+    return tuple([length == 1 for length in shape])
+
+
+def _memory_order(facts: Facts) -> tuple[int, ...] | None:
+    """Return the dimensions from the outermost in memory on; None where they leave holes, overlap or hold nothing."""
+    shape, stride, _ = facts
+    order = tuple(sorted(range(len(shape)), key=lambda dim: -stride[dim]))
+    expected = contiguous_stride(tuple([shape[dim] for dim in order]))
+    return order if expected == tuple([stride[dim] for dim in order]) and 0 not in shape else None
 
 
 def _sizes_key(sizes: tuple[int, ...]) -> Any:
@@ -185,6 +245,8 @@ def _key_of(arg: Any, lookup: Callable[[Ref], Any]) -> Any:
     if kind in _SCALARS:
         return kind, arg
     if kind is tuple:
+        if _SCALARS.issuperset(map(type, arg)):
+            return kind, *zip(map(type, arg), arg, strict=True)
         return kind, *[_key_of(element, lookup) for element in arg]
     if kind is ArgList:
         return kind, *[_key_of(element, lookup) for element in arg.elements]

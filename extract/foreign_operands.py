@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from extract.foreign_source import Argument, same_name
@@ -96,7 +97,7 @@ def _tensor(
     sizes: DynamicSizes,
     symbols: Mapping[str, int | float | bool],
 ) -> TensorMeta:
-    annotated = _ANNOTATED.match(argument.annotation)
+    annotated = _ANNOTATED.match(argument.annotation) if argument.annotation else None
     fields = {} if record is None else record.fields
     shape = fields.get("shape")
     if shape is None:
@@ -107,13 +108,18 @@ def _tensor(
         stride = tuple(_ints(annotated.group(3))) if annotated.group(3) else None
     if shape is None:
         raise SampleError(f"argument {argument.name[:80]} has no class in weight_meta.py or input_meta.py")
-    resolved = tuple([_size(size, symbols, argument.name) for size in shape])
-    if len(resolved) > _MAX_RANK or math.prod(resolved) > _MAX_SIZE:
-        raise SampleError(f"argument {argument.name[:80]} has a shape that torch cannot hold")
+    resolved = tuple(shape)
+    if not _INTS.issuperset(map(type, resolved)) or not _can_be(resolved):
+        resolved = tuple([_size(size, symbols, argument.name) for size in shape])
+        if not _can_be(resolved):
+            raise SampleError(f"argument {argument.name[:80]} has a shape that torch cannot hold")
     short = _SHORT_DTYPES.get(annotated.group(1)) if annotated and "dtype" not in fields else None
     dtype = short or _dtype(fields.get("dtype"), argument.name)
-    mean, std, low, high = [_statistic(fields.get(key)) for key in ("mean", "std", "min_val", "max_val")]
-    values = _values(fields.get("data"), math.prod(resolved), dtype)
+    mean, std, low, high = [
+        value if type(value) is float else _statistic(value) for value in map(fields.get, _STATISTICS)
+    ]
+    data = fields.get("data")
+    values = None if data is None else _values(data, math.prod(resolved), dtype)
     source: StatsSource = (
         "none" if values is None and all(stat is None for stat in (mean, std, low, high)) else "values"
     )
@@ -121,8 +127,20 @@ def _tensor(
     original = original if isinstance(original, str) else _original_name(argument.name)
     kind = _kind(argument, record, original)
     if stride is None or len(stride) != len(resolved):
-        stride = contiguous_stride(resolved)
+        stride = _row_major(resolved)
     return TensorMeta(name, kind, original, resolved, stride, dtype, mean, std, low, high, values, source)
+
+
+_INTS: frozenset[type] = frozenset({int})
+_STATISTICS = ("mean", "std", "min_val", "max_val")
+_row_major = lru_cache(maxsize=1 << 14)(contiguous_stride)
+
+
+@lru_cache(maxsize=1 << 14)
+def _can_be(shape: tuple[int, ...]) -> bool:
+    """Tell whether torch can hold a tensor of these sizes."""
+    are_sizes = all(0 <= size <= _MAX_SIZE for size in shape)
+    return are_sizes and len(shape) <= _MAX_RANK and math.prod(shape) <= _MAX_SIZE
 
 
 def _kind(argument: Argument, record: MetaRecord | None, original: str) -> Kind:

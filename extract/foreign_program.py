@@ -20,11 +20,13 @@ import torch
 
 from extract.arguments import UnsupportedArgument, encode, map_tensors
 from extract.assembly import live_nodes, renumber
+from extract.call_forms import FormedCall, form_calls
 from extract.canonical import canonical_op
 from extract.failure import describe
 from extract.foreign_memo import CallMemo, LazyTensor, call_key, lazy_tensor
 from extract.foreign_text import Calls
 from extract.graph import (
+    LEAVES,
     REFS,
     Arg,
     ArgList,
@@ -77,9 +79,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """The graph, and why some of its shapes are unknown; None where all are known."""
+    """The graph, its calls formed, and why some of its shapes are unknown; None where all are known."""
 
     graph: Graph
+    calls: Sequence[FormedCall]
     finding: Finding | None
 
 
@@ -106,8 +109,8 @@ class _Walk:
 
     def step(self, index: int, node: Node) -> None:
         """Run the call at `index` of the text, or find it among those run before."""
-        args = tuple([self.resolved(arg) for arg in node.args])
-        kwargs = tuple([(name, self.resolved(arg)) for name, arg in node.kwargs])
+        args = tuple([arg if type(arg) in LEAVES else self.resolved(arg) for arg in node.args])
+        kwargs = tuple([(name, self.resolved(arg)) for name, arg in node.kwargs]) if node.kwargs else ()
         node = Node("", node.target, args, kwargs)
         element = self._element(node)
         if element is not None:
@@ -146,10 +149,13 @@ class _Walk:
 
     def resolved(self, arg: Arg) -> Arg:
         """Return an argument with what its refs stand for in their place."""
-        return map_refs(arg, self._standing)
+        return self._standing(arg) if isinstance(arg, REFS) else map_refs(arg, self._standing)
 
     def _standing(self, ref: Ref) -> Arg:
-        return _follow(self._stands_for[ref.index], ref.path) if isinstance(ref, OpRef) else ref
+        if isinstance(ref, TensorRef):
+            return ref
+        value = self._stands_for[ref.index]
+        return _follow(value, ref.path) if ref.path else value
 
     def _element(self, node: Node) -> Arg:
         """Return what `x[0]` picks where x is a tuple of tensors or of numbers; None where it is an op."""
@@ -214,14 +220,15 @@ class _Walk:
 
 def _pruned(walk: _Walk, tensors: tuple[TensorMeta, ...], outputs: list[Ref]) -> Inferred:
     """Leave out calls without effect whose results nobody uses; what we do not know may have one."""
-    live = live_nodes(walk.nodes, outputs)
+    calls = form_calls(walk.nodes)
+    live = live_nodes(walk.nodes, outputs, [refs for _, refs in calls])
     known = load_op_names()
     for index in range(len(walk.nodes) - 1, -1, -1):
         if not live[index] and walk.nodes[index].target not in known and not _is_fact(walk.nodes[index]):
             live[index] = True
             _revive(walk.nodes, index, live)
     if all(live):
-        return Inferred(Graph(tuple(walk.nodes), tensors, tuple(outputs)), walk.finding)
+        return Inferred(Graph(tuple(walk.nodes), tensors, tuple(outputs)), calls, walk.finding)
     places: list[int] = []
     for is_live in live:
         places.append((places[-1] + 1 if places else 0) if is_live else (places[-1] if places else -1))
@@ -233,7 +240,8 @@ def _pruned(walk: _Walk, tensors: tuple[TensorMeta, ...], outputs: list[Ref]) ->
     finding = walk.finding
     if finding is not None:
         finding = replace(finding, op_index=max(0, places[min(finding.op_index, len(places) - 1)]))
-    return Inferred(Graph(tuple(kept), tensors, tuple(_moved(ref, places) for ref in outputs)), finding)
+    graph = Graph(tuple(kept), tensors, tuple([_moved(ref, places) for ref in outputs]))
+    return Inferred(graph, form_calls(kept), finding)
 
 
 def _revive(nodes: Sequence[Node], index: int, live: list[bool]) -> None:

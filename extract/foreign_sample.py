@@ -7,12 +7,13 @@ are parsed, never executed; run it in a sandboxed child all the same: a text can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from extract.call_forms import FormedCall, form_calls
 from extract.custom_schemas import TORCH_NAMESPACES
 from extract.failure import Reason, SubjectError
 from extract.foreign_autocast import has_autocast, with_explicit_casts
@@ -39,7 +40,7 @@ class ReadSample:
 
     `facts` are the keys of graph_net.json that are not ours, `provenance` what our export noted of the graph's
     source (empty for foreign files), `symbols` the numbers put in place of dynamic sizes, `finding` why some shapes
-    are unknown.
+    are unknown. `calls` are the graph's, where they were formed already.
     """
 
     graph: Graph
@@ -49,6 +50,7 @@ class ReadSample:
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
     symbols: Mapping[str, int | float | bool] = field(default_factory=dict[str, Any])
     finding: Finding | None = None
+    calls: Sequence[FormedCall] | None = None
 
     @property
     def model_name(self) -> str | None:
@@ -110,7 +112,9 @@ def _read_foreign(files: Mapping[str, str], facts: Mapping[str, Any]) -> ReadSam
         _check_written(inferred.graph)
         _check_targets(inferred.graph)
     used = _used_symbols(source, operands.symbols)
-    return ReadSample(inferred.graph, hash_graph(inferred.graph), False, facts, symbols=used, finding=inferred.finding)
+    graph, calls = inferred.graph, inferred.calls
+    hashes = hash_graph(graph, calls)
+    return ReadSample(graph, hashes, False, facts, symbols=used, finding=inferred.finding, calls=calls)
 
 
 def _with_casts(inferred: Inferred) -> Inferred:
@@ -121,7 +125,7 @@ def _with_casts(inferred: Inferred) -> Inferred:
         graph = with_explicit_casts(inferred.graph)
     except (SubjectError, RuntimeError, ValueError, TypeError):
         return inferred
-    return inferred if graph is None else Inferred(graph, None)
+    return inferred if graph is None else Inferred(graph, form_calls(graph.nodes), None)
 
 
 def _dynamic_sizes(files: Mapping[str, str]) -> DynamicSizes:

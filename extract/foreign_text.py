@@ -18,7 +18,7 @@ from functools import lru_cache
 from extract.foreign_lines import SLOT, FormedLine, LineForm
 from extract.foreign_names import DEFAULT_IMPORTS, is_left_out, public_name
 from extract.foreign_source import ForeignSource, read_whole
-from extract.graph import REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, map_refs
+from extract.graph import LEAVES, REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant, map_refs
 from extract.text import OPERATOR_NAMES, TextError, torch_constant
 
 # Nesting of one expression: machine-made texts need a handful.
@@ -33,6 +33,7 @@ _CONSTANTS: dict[str, Arg] = {
     "math.inf": math.inf, "math.nan": math.nan, "torch.inf": math.inf, "torch.nan": math.nan, "math.pi": math.pi,
     "torch.pi": math.pi, "math.e": math.e, "torch.e": math.e, "builtins.Ellipsis": ..., "torch.newaxis": None,
 }  # fmt: skip
+_REF_TYPES: frozenset[type] = frozenset(REFS)
 _LEGACY_DTYPES = {"torch.float": "float32", "torch.double": "float64", "torch.half": "float16", "torch.long": "int64",
                   "torch.int": "int32", "torch.short": "int16", "torch.cfloat": "complex64",
                   "torch.cdouble": "complex128", "builtins.float": "float64", "builtins.int": "int64",
@@ -99,9 +100,8 @@ class _Reader:
             operands = [self._values[name] for name in line.names]
         except KeyError as error:
             raise TextError(f"{error} is used before it is defined") from error
-        refs = [operand for operand in operands if isinstance(operand, REFS)]
-        if len(refs) == len(operands):
-            value = self._repeat(self._read_once(line.form), refs)
+        if _REF_TYPES.issuperset(map(type, operands)):
+            value = self._repeat(self._read_once(line.form), operands)  # pyright: ignore[reportArgumentType]
         else:
             slots = {f"{SLOT}{number}": operand for number, operand in enumerate(operands)}
             values, self._values = self._values, slots
@@ -129,7 +129,7 @@ class _Reader:
             return operands[-1 - ref.index] if ref.index < 0 else OpRef(start + ref.index)
 
         for node in calls.nodes:
-            args = tuple([map_refs(arg, moved) for arg in node.args])
+            args = tuple([arg if type(arg) in LEAVES else map_refs(arg, moved) for arg in node.args])
             kwargs = tuple([(name, map_refs(arg, moved)) for name, arg in node.kwargs]) if node.kwargs else ()
             self._nodes.append(Node("", node.target, args, kwargs))
         return map_refs(calls.value, moved)

@@ -147,8 +147,8 @@ class Graph:
         return tuple(node.op for node in self.nodes)
 
 
-# What holds no refs, asked first: most arguments are numbers.
-_LEAVES: frozenset[type] = frozenset({int, float, bool, str, complex, type(None), EllipsisType, TorchConstant})
+# What holds no refs, asked first: most arguments are numbers, or tuples of them.
+LEAVES: Final[frozenset[type]] = frozenset({int, float, bool, str, complex, type(None), EllipsisType, TorchConstant})
 
 
 def iter_refs(arg: Arg) -> Iterator[Ref]:
@@ -159,10 +159,12 @@ def iter_refs(arg: Arg) -> Iterator[Ref]:
 
 
 def _collect_refs(arg: Arg, found: list[Ref]) -> None:
-    if type(arg) in _LEAVES:
+    if type(arg) in LEAVES:
         return
     if isinstance(arg, REFS):
         found.append(arg)
+    elif type(arg) is tuple and LEAVES.issuperset(map(type, arg)):
+        return
     elif isinstance(arg, tuple):
         for element in arg:
             _collect_refs(element, found)
@@ -176,10 +178,12 @@ def _collect_refs(arg: Arg, found: list[Ref]) -> None:
 
 def map_refs(arg: Arg, change: Callable[[Ref], Arg]) -> Arg:
     """Return one argument with `change` applied to each ref nested in it."""
-    if type(arg) in _LEAVES:
+    if type(arg) in LEAVES:
         return arg
     if isinstance(arg, REFS):
         return change(arg)
+    if type(arg) is tuple and LEAVES.issuperset(map(type, arg)):
+        return arg
     if isinstance(arg, tuple):
         return tuple([map_refs(element, change) for element in arg])
     if isinstance(arg, ArgList):

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extract.call_forms import Form, FormMemo, call_form, slot_number
+from extract.call_forms import Form, FormedCall, FormMemo, call_form, form_calls, slot_number
 from extract.canonical import bind, mutated_operands
 from extract.graph import (
     REFS,
@@ -22,6 +22,7 @@ from extract.graph import (
     Graph,
     Node,
     OpRef,
+    OutputMeta,
     Ref,
     TensorMeta,
     TensorRef,
@@ -45,12 +46,12 @@ class GraphHashes:
     structure_sha256: str
 
 
-def hash_graph(graph: Graph) -> GraphHashes:
-    """Return all three hashes of `graph`, walking it once."""
-    numbering = _Numbering(graph)
+def hash_graph(graph: Graph, calls: Sequence[FormedCall] | None = None) -> GraphHashes:
+    """Return all three hashes of `graph`, walking it once; its `calls` are formed where not given."""
+    numbering = _Numbering()
     lines, masked = [GRAPH_ALGORITHM], [STRUCTURE_ALGORITHM]
-    for node in graph.nodes:
-        line, masked_line = numbering.line(node)
+    for form, refs in form_calls(graph.nodes) if calls is None else calls:
+        line, masked_line = numbering.line(form, refs)
         lines.append(line)
         masked.append(masked_line)
     closing = "return" + "".join(f" {numbering.name(ref)}" for ref in graph.outputs)
@@ -62,9 +63,9 @@ def hash_graph(graph: Graph) -> GraphHashes:
 
 def tensor_numbers(graph: Graph) -> list[tuple[int, int]]:
     """Return (number, position in the tensor table) of each tensor that the body uses; literals have no part in it."""
-    numbering = _Numbering(graph)
-    for node in graph.nodes:
-        numbering.line(node)
+    numbering = _Numbering()
+    for form, refs in form_calls(graph.nodes):
+        numbering.line(form, refs)
     for ref in graph.outputs:
         numbering.name(ref)
     return numbering.tensors
@@ -77,8 +78,8 @@ def signature_from(graph_sha256: str, tensors: Sequence[TensorMeta], numbers: Se
 
 def graph_lines(graph: Graph) -> list[str]:
     """Return the lines behind `graph_sha256`, one per op, then the return."""
-    numbering = _Numbering(graph)
-    lines = [numbering.line(node)[0] for node in graph.nodes]
+    numbering = _Numbering()
+    lines = [numbering.line(form, refs)[0] for form, refs in form_calls(graph.nodes)]
     return [*lines, "return" + "".join(f" {numbering.name(ref)}" for ref in graph.outputs)]
 
 
@@ -99,14 +100,28 @@ def structure_sha256(graph: Graph) -> str:
 
 def single_op_sha256(graph: Graph, index: int) -> str:
     """Return the key of one op: name, literals with sizes masked, operand kinds, ranks and dtypes."""
-    node = graph.nodes[index]
-    form, refs = call_form(node)
-    key = (form, tuple([_describe_operand(graph, ref) for ref in refs]))
-    known = _single_ops.get(key)
+    form, refs = call_form(graph.nodes[index])
+    return _single_op_key(form, tuple([_describe_operand(graph, ref) for ref in refs]))
+
+
+def single_op_keys(graph: Graph, calls: Sequence[FormedCall]) -> list[str]:
+    """Return the key of each op of a graph, whose calls these are."""
+    tensors = [_describe_tensor(tensor) for tensor in graph.tensors]
+    made = [{output.path: _describe_output(output) for output in node.outputs} for node in graph.nodes]
+    keys: list[str] = []
+    for form, refs in calls:
+        operands = [made[ref.index].get(ref.path, "op") if type(ref) is OpRef else tensors[ref.index] for ref in refs]
+        keys.append(_single_op_key(form, tuple(operands)))
+    return keys
+
+
+def _single_op_key(form: Form, operands: tuple[str, ...]) -> str:
+    """Return the key of a call from what its operands are."""
+    known = _single_ops.get((form, operands))
     if known is None:
         if len(_single_ops) >= _MAX_SINGLE_OPS:
             _single_ops.clear()
-        known = _single_ops[key] = _single_op(graph, node)
+        known = _single_ops[form, operands] = _single_op(form.call, operands)
     return known
 
 
@@ -114,11 +129,11 @@ _MAX_SINGLE_OPS = 50_000
 _single_ops: dict[tuple[Form, tuple[str, ...]], str] = {}
 
 
-def _single_op(graph: Graph, node: Node) -> str:
-    op, arguments = bind(node)
+def _single_op(call: Node, operands: Sequence[str]) -> str:
+    op, arguments = bind(call)
 
-    def describe(ref: Ref) -> str:
-        return _describe_operand(graph, ref)
+    def describe(slot: Ref) -> str:
+        return operands[slot_number(slot)]
 
     body = " ".join(f"{name}={_format(value, describe, _is_size(op, name), op)}" for name, value in arguments)
     return _sha256([SINGLE_OP_ALGORITHM, f"{op} {body}"])
@@ -156,7 +171,9 @@ def _line_form(node: Node) -> _LineForm:
         plain += f" {argument}={text}"
         masked += f" {argument}={masked_text}"
     written = tuple([slot_number(slot) for slot in mutated_operands(node)])
-    return _LineForm(f" = {op}", _template(plain), _template(masked), tuple(named), written)
+    template = _template(plain)
+    masked_template = template if masked == plain else _template(masked)
+    return _LineForm(f" = {op}", template, masked_template, tuple(named), written)
 
 
 _SLOT = "\0"
@@ -173,7 +190,7 @@ _line_forms = FormMemo(_line_form)
 class _Numbering:
     """Numbers values by first appearance in the body; an in-place op's operand goes on under the op's number."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self) -> None:
         self._of_tensors: dict[int, int] = {}
         self._of_ops: dict[int, int] = {}
         self._renamed: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -185,10 +202,9 @@ class _Numbering:
         """(Number, position in the tensor table) of each tensor named so far, by number."""
         return [(number, index) for index, number in self._of_tensors.items()]
 
-    def line(self, node: Node) -> tuple[str, str]:
+    def line(self, form: Form, refs: Sequence[Ref]) -> tuple[str, str]:
         """Return the op's line and the same with sizes masked; to be called once per op, in order."""
-        form, refs = call_form(node)
-        line = _line_forms.find(form, node)
+        line = _line_forms.find(form)
         names = tuple([self.name(refs[operand]) for operand in line.named])
         number = self._of_ops[self._position] = self._new_number()
         self._position += 1
@@ -197,7 +213,8 @@ class _Numbering:
             if value != (number, ()):
                 self._renamed[value] = number
         head = f"%{number}{line.head}"
-        return head + line.plain % names, head + line.masked % names
+        plain = head + line.plain % names
+        return plain, plain if line.masked is line.plain else head + line.masked % names
 
     def name(self, ref: Ref) -> str:
         """Return how a line refers to a value: its number, and the element where its op returned several."""
@@ -260,12 +277,19 @@ def _format_bound(bound: Arg, name_ref: Callable[[Ref], str], masked: bool, op: 
 
 def _describe_operand(graph: Graph, ref: Ref) -> str:
     if isinstance(ref, TensorRef):
-        tensor = graph.tensors[ref.index]
-        return f"{tensor.kind}:{len(tensor.shape)}:{tensor.dtype}"
+        return _describe_tensor(graph.tensors[ref.index])
     for output in graph.nodes[ref.index].outputs:
         if output.path == ref.path:
-            return f"op:{len(output.shape)}:{output.dtype}"
+            return _describe_output(output)
     return "op"
+
+
+def _describe_tensor(tensor: TensorMeta) -> str:
+    return f"{tensor.kind}:{len(tensor.shape)}:{tensor.dtype}"
+
+
+def _describe_output(output: OutputMeta) -> str:
+    return f"op:{len(output.shape)}:{output.dtype}"
 
 
 def _is_size(op: str, argument: str) -> bool:

@@ -12,7 +12,8 @@ import math
 from types import EllipsisType
 from typing import Any
 
-from extract.graph import Arg, ArgList, ArgSlice, Node, OpRef, TensorRef, TorchConstant
+from extract.call_forms import Form, FormMemo, Template, call_form, read_template, slot_mark
+from extract.graph import REFS, Arg, ArgList, ArgSlice, Node, OpRef, Ref, TensorRef, TorchConstant
 
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 _TORCH_KINDS = ("dtype", "device", "memory_format", "layout")
@@ -20,10 +21,29 @@ _TORCH_KINDS = ("dtype", "device", "memory_format", "layout")
 
 def arguments_json(node: Node) -> str:
     """Return `{"args": [...], "kwargs": {...}}` of a call, lossless."""
-    args = ",".join([_text(arg) for arg in node.args])
-    named = {name: _text(value) for name, value in node.kwargs}
+    return formed_json(*call_form(node))
+
+
+def formed_json(form: Form, refs: list[Ref]) -> str:
+    """Return `arguments_json` of the call of this form with these operands."""
+    return _templates.find(form).fill([_ref_text(ref) for ref in refs])
+
+
+def _template(call: Node) -> Template:
+    args = ",".join([_text(arg) for arg in call.args])
+    named = {name: _text(value) for name, value in call.kwargs}
     kwargs = ",".join([f"{_dumps(name)}:{text}" for name, text in named.items()])
-    return f'{{"args":[{args}],"kwargs":{{{kwargs}}}}}'
+    return read_template(f'{{"args":[{args}],"kwargs":{{{kwargs}}}}}')
+
+
+_templates = FormMemo(_template)
+
+
+def _ref_text(ref: Ref) -> str:
+    if isinstance(ref, TensorRef):
+        return f'{{"tensor":{ref.index}}}'
+    path = f",{','.join(map(str, ref.path))}" if ref.path else ""
+    return f'{{"op":[{ref.index}{path}]}}'
 
 
 def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Arg], ...]]:
@@ -33,13 +53,11 @@ def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Ar
 
 
 def _text(value: Arg) -> str:
-    """Return the JSON of one value; made as text, without the objects that an encoder would take."""
+    """Return the JSON of one value, marks for its slots; made as text, without the objects that an encoder takes."""
     if type(value) is int:
         return repr(value)
-    if isinstance(value, OpRef):
-        return f'{{"op":{_texts((value.index, *value.path))}}}'
-    if isinstance(value, TensorRef):
-        return f'{{"tensor":{value.index}}}'
+    if isinstance(value, REFS):
+        return slot_mark(value)
     if isinstance(value, tuple):
         return f'{{"tuple":{_texts(value)}}}'
     if isinstance(value, ArgList):

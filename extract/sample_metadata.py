@@ -94,13 +94,13 @@ def _read_plain(text: str) -> dict[str, MetaRecord] | None:
     for line in text.splitlines():
         if not line:
             continue
-        start, _, written = line.partition(" = ")
-        if fields is not None and written and (start in _NEEDED_STARTS or _START.fullmatch(start)):
-            value = _plain_value(written)
+        row = _known_row(line) if len(line) <= _MAX_ROW else _read_row(line)
+        if fields is not None and row is not None:
+            name, value = row
             if value is _NOT_PLAIN:
                 return None
-            if start in _NEEDED_STARTS:
-                fields[_NEEDED_STARTS[start]] = value
+            if name:
+                fields[name] = value
             continue
         head = _HEAD.fullmatch(line)
         if head is None:
@@ -119,6 +119,18 @@ _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,18})", re.ASCII)
 _FLOAT = re.compile(r"-?\d+\.\d*(?:e[+-]?\d+)?|-?\d+e[+-]?\d+", re.ASCII)
 _CONSTANTS = {"None": None, "True": True, "False": False}
 _NOT_PLAIN = object()
+
+
+def _read_row(line: str) -> tuple[str, Any] | None:
+    """Return a line's attribute, empty where nobody needs it, and its value; None for a line of another form."""
+    start, _, written = line.partition(" = ")
+    name = _NEEDED_STARTS.get(start, "")
+    return (name, _plain_value(written)) if written and (name or _START.fullmatch(start)) else None
+
+
+_known_row = lru_cache(maxsize=8192)(_read_row)
+_MAX_ROW = 200
+"""Characters of a line that is remembered: most repeat, others would fill the memory."""
 
 
 def _plain_value(text: str) -> Any:

@@ -16,8 +16,10 @@ import keyword
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import EllipsisType
 
+from extract.call_forms import FormedCall, FormMemo, Template, form_calls, read_template, slot_mark
 from extract.canonical import canonical_op
 from extract.graph import (
     REFS,
@@ -64,18 +66,25 @@ class TextError(ValueError):
     """Source text that is not a graph's; says which line and what was found there."""
 
 
-def render(graph: Graph) -> str:
-    """Return the graph's source text; equal graphs give equal texts."""
+def render(graph: Graph, calls: Sequence[FormedCall] | None = None) -> str:
+    """Return the graph's source text; equal graphs give equal texts. Its `calls` are formed where not given."""
+    calls = form_calls(graph.nodes) if calls is None else calls
     names = value_names(graph)
-    used = {ref.index for node in graph.nodes for ref in node.refs() if isinstance(ref, OpRef)}
+    used = {ref.index for _, refs in calls for ref in refs if type(ref) is OpRef}
     used.update(ref.index for ref in graph.outputs if isinstance(ref, OpRef))
-    writer = _Writer(graph.tensors, names)
-    arguments = "".join(f", {tensor.name}" for tensor in graph.tensors)
+
+    def name(ref: Ref) -> str:
+        if isinstance(ref, TensorRef):
+            return graph.tensors[ref.index].name
+        return names[ref.index] + "".join([f"[{element}]" for element in ref.path]) if ref.path else names[ref.index]
+
+    arguments = "".join([f", {tensor.name}" for tensor in graph.tensors])
     lines = ["import operator", "", "import torch", "", "", "class GraphModule(torch.nn.Module):"]
     lines.append(f"    def forward(self{arguments}):")
-    for index, node in enumerate(graph.nodes):
-        lines.append(f"        {writer.statement(names[index], node, index in used)}")
-    outputs = "".join(f"{writer.value(ref)}, " for ref in graph.outputs).rstrip()
+    for index, (form, refs) in enumerate(calls):
+        statement = _statements.find(form)
+        lines.append(f"        {statement.source(names[index], [name(ref) for ref in refs], index in used)}")
+    outputs = "".join([f"{name(ref)}, " for ref in graph.outputs]).rstrip()
     lines.append(f"        return ({outputs})")
     return "\n".join(lines) + "\n"
 
@@ -121,25 +130,36 @@ def torch_constant(dotted: str) -> TorchConstant | None:
     return TorchConstant("layout", name) if name in _LAYOUTS else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """The one statement of a call, by its form: its expression, or the whole of `x[i] = y`, which has no value, so that
+    it cannot say that its value is used."""
+
+    expression: Template
+    write: Template | None
+
+    def source(self, name: str, operands: Sequence[str], is_used: bool) -> str:
+        if self.write is not None and not is_used:
+            return self.write.fill(operands)
+        return f"{name} = {self.expression.fill(operands)}"
+
+
 class _Writer:
-    """Writes statements and argument values."""
+    """Writes a call with slots."""
 
-    def __init__(self, tensors: tuple[TensorMeta, ...], names: list[str]) -> None:
-        self._tensors = tensors
-        self._names = names
-
-    def statement(self, name: str, node: Node, is_used: bool) -> str:
-        """Return the one statement of an op; `x[i] = y` has no value, so it cannot say that its value is used."""
-        if node.target == "operator.setitem" and self._is_indexing(node, 3) and not is_used:
-            return f"{self.value(node.args[0])}[{self._index(node.args[1])}] = {self.value(node.args[2])}"
-        return f"{name} = {self._expression(node)}"
+    def statement(self, call: Node) -> _Statement:
+        write = None
+        if slot_mark(TensorRef(-1))[0] in call.target:
+            raise TextError("a name that holds a NUL")
+        if call.target == "operator.setitem" and self._is_indexing(call, 3):
+            goal = f"{self.value(call.args[0])}[{self._index(call.args[1])}]"
+            write = read_template(f"{goal} = {self.value(call.args[2])}")
+        return _Statement(read_template(self._expression(call)), write)
 
     def value(self, arg: Arg) -> str:
-        """Return the source of one argument value."""
-        if isinstance(arg, TensorRef):
-            return self._tensors[arg.index].name
-        if isinstance(arg, OpRef):
-            return self._names[arg.index] + "".join(f"[{element}]" for element in arg.path)
+        """Return the source of one argument value; marks stand for its slots."""
+        if isinstance(arg, REFS):
+            return slot_mark(arg)
         if isinstance(arg, tuple):
             return "(" + ", ".join(map(self.value, arg)) + (",)" if len(arg) == 1 else ")")
         if isinstance(arg, ArgList):
@@ -192,6 +212,9 @@ class _Writer:
             return self.value(arg)
         start, stop, step = ("" if bound is None else self.value(bound) for bound in (arg.start, arg.stop, arg.step))
         return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+
+_statements = FormMemo(_Writer().statement)
 
 
 def _named_tensors(arguments: Sequence[str], tensors: tuple[TensorMeta, ...]) -> dict[str, Ref]:

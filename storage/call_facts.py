@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from extract.call_forms import FormedCall
 from extract.graph import Graph, OpRef, OutputMeta, TensorMeta
-
-_Meta = TensorMeta | OutputMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +30,37 @@ class CallFacts:
     depth: int
 
 
-def call_facts(graph: Graph) -> list[CallFacts]:
-    """Return the facts of each op, in order; linear in the graph."""
-    made = [{output.path: output for output in node.outputs} for node in graph.nodes]
+def call_facts(graph: Graph, calls: Sequence[FormedCall]) -> list[CallFacts]:
+    """Return the facts of each op, in order, from a graph and its calls; linear in the graph."""
+    made = [{output.path: (output.shape, _num_bytes(output)) for output in node.outputs} for node in graph.nodes]
+    given = [(tensor.shape, _num_bytes(tensor)) for tensor in graph.tensors]
     facts: list[CallFacts] = []
-    for node in graph.nodes:
+    for index, (_, refs) in enumerate(calls):
         operands: list[int] = []
         ops: list[str] = []
-        metas: dict[tuple[int, tuple[int, ...]], _Meta | None] = {}
         shapes: list[tuple[int, ...] | None] = []
+        sizes: dict[tuple[int, tuple[int, ...]], int | None] = {}
         depth = 0
-        for ref in node.refs():
+        for ref in refs:
             if isinstance(ref, OpRef):
-                operand, path, op = ref.index, ref.path, graph.nodes[ref.index].op
-                meta = made[operand].get(path)
+                operand, path = ref.index, ref.path
+                shape, size = made[operand].get(path, _NO_TENSOR)
+                ops.append(graph.nodes[operand].op)
                 depth = max(depth, facts[operand].depth)
             else:
-                operand, path, meta = -1 - ref.index, (), graph.tensors[ref.index]
-                op = meta.kind
+                operand, path = -1 - ref.index, ()
+                shape, size = given[ref.index]
+                ops.append(graph.tensors[ref.index].kind)
             operands.append(operand)
-            ops.append(op)
-            metas[operand, path] = meta
-            shapes.append(None if meta is None else meta.shape)
-        operand_bytes = _num_bytes(metas.values())
-        output_bytes = _num_bytes(node.outputs)
+            shapes.append(shape)
+            sizes[operand, path] = size
+        output_bytes = _sum([size for _, size in made[index].values()])
         shapes_json = _shapes_json(tuple(shapes))
-        facts.append(CallFacts(operands, " ".join(ops), shapes_json, operand_bytes, output_bytes, depth + 1))
+        facts.append(CallFacts(operands, " ".join(ops), shapes_json, _sum(sizes.values()), output_bytes, depth + 1))
     return facts
+
+
+_NO_TENSOR: tuple[None, int] = (None, 0)
 
 
 @lru_cache(maxsize=256)
@@ -74,13 +77,10 @@ def _shapes_json(shapes: tuple[tuple[int, ...] | None, ...]) -> str:
     return json.dumps(shapes, separators=(",", ":"))
 
 
-def _num_bytes(metas: Iterable[_Meta | None]) -> int | None:
-    total = 0
-    for meta in metas:
-        if meta is None:
-            continue
-        size = element_bytes(meta.dtype)
-        if size is None:
-            return None
-        total += math.prod(meta.shape) * size
-    return total
+def _num_bytes(meta: TensorMeta | OutputMeta) -> int | None:
+    size = element_bytes(meta.dtype)
+    return None if size is None else math.prod(meta.shape) * size
+
+
+def _sum(sizes: Collection[int | None]) -> int | None:
+    return None if None in sizes else sum(sizes)  # pyright: ignore[reportArgumentType, reportCallIssue]

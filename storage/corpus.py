@@ -47,11 +47,13 @@ _PARTS = frozenset({MANIFESTS_FOLDER, RUNS_FOLDER, catalogue.FILE_NAME, *SCHEMAS
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """Shards that no manifest names yet, and the rows they hold; tables without new rows have no shard."""
+    """Shards that no manifest names yet, and the rows they hold, which the corpus of manifest `base` lacks; tables
+    without new rows have no shard."""
 
     run_id: str
     tables: dict[str, pa.Table]
     shards: dict[str, Shard]
+    base: int
 
 
 class Corpus:
@@ -151,10 +153,11 @@ class Corpus:
         """
         with self._lock:
             self._hold_lease(run_id)
-            self._known.update(self.root, self.manifest())
+            manifest = self.manifest()
+            self._known.update(self.root, manifest)
             novel = novel_rows({name: _completed(name, rows, run_id) for name, rows in tables.items()}, self._known)
             novel = {name: rows for name, rows in novel.items() if rows.num_rows}
-        return Staged(run_id, novel, self._write_all(novel, run_id))
+        return Staged(run_id, novel, self._write_all(novel, run_id), manifest.number)
 
     def commit(self, staged: Staged, run_id: str, config: dict[str, Any] | None = None) -> Manifest:
         """Make staged rows part of the corpus and return its new manifest, or the present one when none is new."""
@@ -236,7 +239,8 @@ class Corpus:
 
     def _rebase(self, staged: Staged, manifest: Manifest) -> tuple[Staged, dict[str, Shard | None]]:
         """Drop the staged rows that `manifest` holds; also say what takes the place of shards of superseded rows."""
-        novel = novel_rows(staged.tables, self._known)
+        is_moved = manifest.number != staged.base
+        novel = novel_rows(staged.tables, self._known) if is_moved else staged.tables
         shards = dict(staged.shards)
         for name, rows in novel.items():
             if rows.num_rows != staged.tables[name].num_rows:
@@ -247,7 +251,7 @@ class Corpus:
         replaced: dict[str, Shard | None] = {}
         for name, rows in novel.items():
             replaced |= self._without(manifest, name, superseded_keys(name, rows, self._known), staged.run_id)
-        return Staged(staged.run_id, novel, shards), replaced
+        return Staged(staged.run_id, novel, shards, manifest.number), replaced
 
     def _without(self, manifest: Manifest, table: str, keys: set[Key], run_id: str) -> dict[str, Shard | None]:
         replaced: dict[str, Shard | None] = {}

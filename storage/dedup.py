@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from extract.failure import Reason
 from storage.manifest import Manifest, Shard
@@ -99,7 +100,7 @@ def distinct_rows(table: str, rows: pa.Table) -> pa.Table:
     if table in _SUPERSEDABLE:
         is_open = _are_open(table, rows)
         rows = pa.concat_tables([_masked(rows, (not state for state in is_open)), _masked(rows, is_open)])
-    return _first_unknown(table, rows, set())
+    return _first_of_each_key(table, rows)
 
 
 def _novel_or_settling(table: str, rows: pa.Table, known: KnownKeys) -> pa.Table:
@@ -131,7 +132,7 @@ def _follow_graphs(novel: dict[str, pa.Table]) -> None:
             if "graphs" not in novel:
                 raise ValueError(f"rows of {table} are staged with their graphs only")
             rows = _with_signatures(novel[table], novel["graphs"].column("signature_sha256"))
-            novel[table] = _first_unknown(table, rows, set())
+            novel[table] = _first_of_each_key(table, rows)
 
 
 def _novel_constraints(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:
@@ -152,14 +153,28 @@ def _first_unknown(table: str, rows: pa.Table, known: set[Key]) -> pa.Table:
     return _masked(rows, mask)
 
 
+def _first_of_each_key(table: str, rows: pa.Table) -> pa.Table:
+    """Keep the first row of each key, in order; nodes are many, so Arrow finds it."""
+    keys = rows.select(list(KEYS[table])).append_column(_PLACE, pa.array(range(rows.num_rows), pa.int64()))
+    first = keys.group_by(list(KEYS[table])).aggregate([(_PLACE, "min")]).column(f"{_PLACE}_min")
+    if len(first) == rows.num_rows:
+        return rows
+    return rows.filter(pc.is_in(keys.column(_PLACE), value_set=first.combine_chunks()))  # pyright: ignore[reportAttributeAccessIssue]  no stubs
+
+
+_PLACE = "place of the row"
+
+
 def _with_signatures(rows: pa.Table, signatures: pa.ChunkedArray) -> pa.Table:
-    wanted = set(signatures.to_pylist())
-    return _masked(rows, (signature in wanted for signature in rows.column("signature_sha256").to_pylist()))
+    is_wanted = pc.is_in(rows.column("signature_sha256"), value_set=signatures.unique())  # pyright: ignore[reportAttributeAccessIssue]  no stubs
+    is_all = pc.all(is_wanted, min_count=0).as_py()  # pyright: ignore[reportAttributeAccessIssue]  no stubs
+    return rows if is_all else rows.filter(is_wanted)
 
 
 def _masked(rows: pa.Table, mask: Iterable[bool]) -> pa.Table:
     """Keep the rows of a true mask, in order (Arrow does not promise an order when it filters by an expression)."""
-    return rows.filter(pa.array(mask, pa.bool_()))
+    chosen = list(mask)
+    return rows if all(chosen) else rows.filter(pa.array(chosen, pa.bool_()))
 
 
 def _keys(table: str, rows: pa.Table) -> Iterable[Key]:

@@ -9,6 +9,7 @@ until the parent calls `storage.fingerprints.add_xxh3`.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from extract.call_forms import FormedCall, form_calls
 from extract.config_identity import canonical_json
 from extract.failure import Reason
 from extract.graph import Graph, Node, OutputMeta, TensorMeta
-from extract.hashing import GraphHashes, hash_graph, single_op_sha256
+from extract.hashing import GraphHashes, hash_graph, single_op_keys
 from extract.hub_config import ModelConfig
-from extract.literals import arguments_json
+from extract.literals import formed_json
 from extract.model_ref import ModelRef, Trace
 from extract.text import parse, render
 from storage.call_facts import call_facts
-from storage.schemas import KEYS, SCHEMAS
+from storage.schemas import KEYS, OUTPUT_TYPE, SCHEMAS, TENSOR_TYPE
 
 if TYPE_CHECKING:
     from extract.custom_ops import CustomOp
@@ -52,14 +54,19 @@ class Failure:
 
 
 def trace_tables(
-    trace: Trace, traced_at: datetime, custom_ops: Sequence[CustomOp] = (), hashes: GraphHashes | None = None
+    trace: Trace,
+    traced_at: datetime,
+    custom_ops: Sequence[CustomOp] = (),
+    hashes: GraphHashes | None = None,
+    calls: Sequence[FormedCall] | None = None,
 ) -> dict[str, pa.Table]:
     """Return the rows of one trace, by table; `traced_at` must carry a time zone. Cost is linear in the ops.
 
-    The graph's `hashes` are computed where not given.
+    The graph's `hashes` and its formed `calls` are computed where not given.
     """
     graph = trace.graph
-    hashes = hashes or hash_graph(graph)
+    calls = form_calls(graph.nodes) if calls is None else calls
+    hashes = hashes or hash_graph(graph, calls)
     signature = hashes.signature_sha256
     source_row = {
         "model_id": trace.model.model_id,
@@ -79,10 +86,12 @@ def trace_tables(
     }
     return {
         "models": model_table([trace.model]),
-        "graphs": rows_to_table("graphs", [graph_row]),
-        "graph_texts": rows_to_table("graph_texts", [{"signature_sha256": signature, "model_py": render(graph)}]),
+        "graphs": _with_tensors(rows_to_table("graphs", [graph_row]), graph.tensors),
+        "graph_texts": rows_to_table(
+            "graph_texts", [{"signature_sha256": signature, "model_py": render(graph, calls)}]
+        ),
         "graph_sources": rows_to_table("graph_sources", [source_row]),
-        "nodes": node_table(signature, graph),
+        "nodes": node_table(signature, graph, calls),
         "custom_ops": rows_to_table("custom_ops", [dataclasses.asdict(op) for op in custom_ops]),
     }
 
@@ -178,22 +187,22 @@ def graph_columns(graph: Graph) -> dict[str, Any]:
     }
 
 
-def node_table(signature: str, graph: Graph) -> pa.Table:
-    """Return the rows of `nodes` for a graph, in op order."""
+def node_table(signature: str, graph: Graph, calls: Sequence[FormedCall] | None = None) -> pa.Table:
+    """Return the rows of `nodes` for a graph, in op order; its `calls` are formed where not given."""
     nodes = graph.nodes
+    calls = form_calls(nodes) if calls is None else calls
     first = [node.outputs[0] if node.outputs else None for node in nodes]
-    facts = call_facts(graph)
+    facts = call_facts(graph, calls)
     columns: dict[str, list[Any]] = {
         "signature_sha256": [signature] * len(nodes),
         "index": list(range(len(nodes))),
         "op": [node.op for node in nodes],
         "target": [node.target for node in nodes],
         "operands": [call.operands for call in facts],
-        "literals": [arguments_json(node) for node in nodes],
+        "literals": [formed_json(form, refs) for form, refs in calls],
         "output_shape": [output and output.shape for output in first],
         "output_dtype": [output and output.dtype for output in first],
-        "outputs": [[_output_row(output) for output in node.outputs] for node in nodes],
-        "single_op_sha256": [single_op_sha256(graph, index) for index in range(len(nodes))],
+        "single_op_sha256": single_op_keys(graph, calls),
         "operand_ops": [call.operand_ops for call in facts],
         "operand_shapes": [call.operand_shapes for call in facts],
         "operand_bytes": [call.operand_bytes for call in facts],
@@ -201,7 +210,8 @@ def node_table(signature: str, graph: Graph) -> pa.Table:
         "depth": [call.depth for call in facts],
     }
     schema = SCHEMAS["nodes"]
-    return pa.Table.from_arrays([pa.array(columns[field.name], type=field.type) for field in schema], schema=schema)
+    arrays = [_outputs_array(nodes) if f.name == "outputs" else pa.array(columns[f.name], f.type) for f in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def rows_to_table(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -251,7 +261,6 @@ def _about(tables: Mapping[str, pa.Table], signature: str) -> dict[str, pa.Table
 
 def _graph_row(trace: Trace) -> dict[str, Any]:
     return graph_columns(trace.graph) | {
-        "tensors": [_tensor_row(tensor) for tensor in trace.graph.tensors],
         "domain": trace.model.domain,
         "tracer": trace.tracer,
         "tensor_mode": trace.tensor_mode,
@@ -267,25 +276,28 @@ def _main_dtype(graph: Graph) -> str | None:
     return min(counts, key=lambda dtype: (-counts[dtype], dtype)) if counts else None
 
 
-def _tensor_row(tensor: TensorMeta) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": tensor.name,
-        "kind": tensor.kind,
-        "original_name": tensor.original_name,
-        "shape": tensor.shape,
-        "stride": tensor.stride,
-        "dtype": tensor.dtype,
-        "mean": tensor.mean,
-        "std": tensor.std,
-        "min": tensor.min,
-        "max": tensor.max,
-        "stats_source": tensor.stats_source,
+def _with_tensors(graphs: pa.Table, tensors: Sequence[TensorMeta]) -> pa.Table:
+    """Return a row of `graphs` with its tensors; made column by column, without an object for each tensor."""
+    columns: dict[str, list[Any]] = {
+        name: [getattr(tensor, name) for tensor in tensors] for name in TENSOR_TYPE.names if not name.startswith("data")
     }
-    if tensor.values is not None:
-        row["data"] = [float(value) for value in tensor.values]
-        if any(isinstance(value, int) and abs(value) > _EXACT_DOUBLE for value in tensor.values):
-            row["data_exact"] = [str(value) for value in tensor.values]
-    return row
+    columns["data"] = [tensor.values and [float(value) for value in tensor.values] for tensor in tensors]
+    columns["data_exact"] = [_exact_values(tensor) for tensor in tensors]
+    place = graphs.schema.get_field_index("tensors")
+    array = pa.ListArray.from_arrays([0, len(tensors)], _structs(columns, TENSOR_TYPE))
+    return graphs.set_column(place, graphs.schema.field(place), array.cast(graphs.schema.field(place).type))
+
+
+def _exact_values(tensor: TensorMeta) -> list[str] | None:
+    """Return a tensor's values as text where doubles would round them."""
+    if tensor.values and any(isinstance(value, int) and abs(value) > _EXACT_DOUBLE for value in tensor.values):
+        return [str(value) for value in tensor.values]
+    return None
+
+
+def _structs(columns: Mapping[str, list[Any]], kind: pa.StructType) -> pa.StructArray:
+    arrays = [pa.array(columns[field.name], field.type) for field in kind]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
 def _tensor_from_row(row: Mapping[str, Any]) -> TensorMeta:
@@ -317,8 +329,13 @@ def _tensor_values(row: Mapping[str, Any]) -> tuple[float | int | bool, ...] | N
     return tuple(int(value) for value in row["data"])
 
 
-def _output_row(output: OutputMeta) -> dict[str, Any]:
-    return {"path": output.path, "shape": output.shape, "stride": output.stride, "dtype": output.dtype}
+def _outputs_array(nodes: Sequence[Node]) -> pa.ListArray:
+    """Return the column `nodes.outputs`; made column by column, without an object for each output."""
+    outputs = [output for node in nodes for output in node.outputs]
+    ends = itertools.accumulate([len(node.outputs) for node in nodes], initial=0)
+    columns = {name: [getattr(output, name) for output in outputs] for name in OUTPUT_TYPE.names}
+    array = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), _structs(columns, OUTPUT_TYPE))
+    return array.cast(SCHEMAS["nodes"].field("outputs").type)
 
 
 def _with_outputs(node: Node, row: Mapping[str, Any]) -> Node:

@@ -31,7 +31,7 @@ _TRACE_FIELDS = ("tracer", "tensor_mode", "torch_version", "break_reason")
 def sample_tables(sample: ReadSample, files: Mapping[str, str], imported_from: str, digest: str) -> dict[str, pa.Table]:
     """Return the rows of one sample, by table, under the model id that its place gives; the part is 0."""
     trace = _trace(sample, f"{SOURCE}/{imported_from}")
-    tables = trace_tables(trace, _traced_at(sample.provenance), hashes=sample.hashes)
+    tables = trace_tables(trace, _traced_at(sample.provenance), hashes=sample.hashes, calls=sample.calls)
     if sample.is_ours and sample.provenance:
         tables["graphs"] = _with_cell(tables["graphs"], "domain", sample.domain)
     signature = tables["graphs"].column("signature_sha256")[0].as_py()

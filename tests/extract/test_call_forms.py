@@ -39,7 +39,7 @@ def test_a_form_is_made_once_until_memory_is_full() -> None:
 
     def find(*args: Arg) -> int:
         node = call(*args)
-        return memo.find(call_form(node)[0], node)
+        return memo.find(call_form(node)[0])
 
     refs: tuple[Ref, Ref] = (TensorRef(0), OpRef(1))
     assert [find(ref, 1) for ref in refs] == [1, 1]

@@ -21,7 +21,10 @@ SHAPES = (
     (3, 3, 3, 3),
     (1, 1, 1, 1),
     (2, 3, 1, 4),
+    (5, 3, 2, 3),
+    (4, 6, 3, 3),
 )
+ORDERS = ((0, 1, 2, 3), (0, 2, 3, 1), (0, 1, 3, 2), (3, 1, 0, 2))
 X, W = TensorRef(0), TensorRef(1)
 CALLS: list[tuple[str, tuple[Arg, ...], tuple[tuple[str, Arg], ...]]] = [
     ("torch.nn.functional.gelu", (X,), ()),
@@ -31,7 +34,12 @@ CALLS: list[tuple[str, tuple[Arg, ...], tuple[tuple[str, Arg], ...]]] = [
     ("torch.nn.functional.normalize", (X,), (("dim", 1),)),
     ("torch.nn.functional.batch_norm", (X, W, W, W, W), (("training", False),)),
     ("torch.nn.functional.batch_norm", (X, W, W, W, W), (("training", True),)),
+    ("torch.nn.functional.normalize", (X,), (("dim", 1), ("out", None))),
     ("torch.nn.functional.layer_norm", (X, (3,), W, W), ()),
+    ("torch.nn.functional.layer_norm", (X, (3,)), ()),
+    ("torch.nn.functional.linear", (X, W, None), ()),
+    ("torch.nn.functional.linear", (X, W), ()),
+    ("torch.Tensor.sub", (X, W), ()),
     ("operator.add", (X, W), ()),
     ("operator.mul", (W, X), ()),
     ("torch.Tensor.add_", (X, W), ()),
@@ -41,6 +49,12 @@ CALLS: list[tuple[str, tuple[Arg, ...], tuple[tuple[str, Arg], ...]]] = [
 
 def meta(name: str, shape: tuple[int, ...], dtype: str, stride: tuple[int, ...] | None = None) -> TensorMeta:
     return TensorMeta(name, "input", name, shape, stride or contiguous_stride(shape), dtype)
+
+
+def ordered_stride(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the stride of a shape whose dimensions lie in this order in memory."""
+    stride = dict(zip(order, contiguous_stride(tuple(shape[dim] for dim in order)), strict=True))
+    return tuple(stride[dim] for dim in range(len(shape)))
 
 
 def infer(call: Any, tensors: list[TensorMeta]) -> Any:
@@ -53,8 +67,8 @@ def test_what_memory_says_is_what_torch_says(call: Any, monkeypatch: pytest.Monk
     kept = CallMemo()
     num_known = 0
     for shape, dtype in itertools.product(SHAPES, ("float32", "float16", "int64")):
-        for other in ((), shape, shape[1:2], shape[-1:], shape[1:], (1, *shape[1:]), shape[:2]):
-            for stride in (None, (1, *contiguous_stride(shape)[:-1])):
+        for other in ((), shape, shape[1:2], shape[-1:], shape[1:], (1, *shape[1:]), shape[:2], (*shape[:2], 1, 1)):
+            for stride in (*[ordered_stride(shape, order) for order in ORDERS], (1, *contiguous_stride(shape)[:-1])):
                 tensors = [meta("x", shape, dtype, stride), meta("w", other, dtype)]
                 monkeypatch.setattr("extract.foreign_program._calls", lambda: kept)
                 remembered = infer(call, tensors)
