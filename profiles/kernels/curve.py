@@ -3,7 +3,7 @@
 K(P) is summed from the differences of windows (`profiles.kernels.windows`). Counted in full instead, all ops before P:
 positions that the rules flag, and where the layout decision flips. One window in 50 is counted again with 64 ops before
 it: the share that disagrees is the curve's error, and where one does, both positions are counted in full. Of graphs
-that turn tokens into images, and of one in 10 of the others, the last position is, too; where the sum misses it, every
+that were planned whole, and of one in 10 of the others, the last position is, too; where the sum misses it, every
 64th, and each position of a stretch whose sum is wrong.
 Which are chosen follows from keys alone, so that who counts, and what was known before, changes nothing.
 """
