@@ -13,7 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+import torch._inductor.lowering  # decompositions look it up
+from torch._inductor.decomposition import select_decomp_table
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from extract.graph import Graph, Node, OpRef
 from extract.replay import replay
@@ -61,11 +64,24 @@ def _run(graph: Graph, device: str, changed: Callable[[Node, Any], Any]) -> Stri
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     operands = fake_operands(graph.tensors, device, mode)
     try:
-        with mode:
+        with mode, _Decomposing():
             replay(graph, operands, torch.device(device), execute=execute)
     except Exception:  # foreign code: any op may refuse fake tensors, or strides that it never saw
         return strides
     return strides
+
+
+class _Decomposing(TorchDispatchMode):
+    """Runs calls as Inductor decomposes them: what these return may lie otherwise than what the kernels return."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        decomposition = select_decomp_table().get(func)
+        if decomposition is not None:
+            with self:
+                made = decomposition(*args, **(kwargs or {}))
+            if made is not NotImplemented:
+                return made
+        return func(*args, **(kwargs or {}))
 
 
 def _note(strides: Strides, ref: OpRef, value: Any) -> None:
