@@ -1,9 +1,9 @@
 """How values lie in memory: in eager mode on a target, and within a plan whose layout is optimised.
 
 Strides recorded on meta tensors are not always those of a device (a convolution of a channels-last image returns one),
-so the graph is run on fake tensors of the target. Inductor keeps images channels-last between convolutions and lets
-what follows take the order of what it reads, as eager mode does with channels-last images: for the second, each
-convolution's result is made channels-last.
+so the graph is run on fake tensors of the target, each call as Inductor decomposes it: it plans by what that gives.
+Inductor keeps images channels-last between convolutions and lets what follows take the order of what it reads, as eager
+mode does with channels-last images: for the second, each convolution's result is made channels-last.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Strides = dict[OpRef, tuple[int, ...]]
 
 
 def with_eager_strides(graph: Graph, device: str) -> Graph:
-    """Return the graph with the strides that eager mode on `device` gives; as recorded where it cannot be run there."""
+    """Return the graph with the strides that its values have on `device` before any layout is optimised; as recorded
+    where it cannot be run there."""
     if not any(map(is_convolution, graph.nodes)):
         return graph
     strides = _run(graph, device, lambda _, value: value)

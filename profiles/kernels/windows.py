@@ -331,7 +331,7 @@ def moved_values(graph: Graph, strides: Strides) -> frozenset[OpRef]:
 def lies_far_from_guesses(graph: Graph, target: str, optimised: Strides) -> bool:
     """Tell whether layouts depend on ops far apart, so that guesses from eager mode are often wrong: a convolution
     takes a view, or images in an optimised layout are read as tokens."""
-    if not decide_by_flop(graph, target)[-1]:
+    if not any(decide_by_flop(graph, target)):
         return False
     takers = (next(node.refs(), None) for node in graph.nodes if is_convolution(node))
     if any(isinstance(ref, OpRef) and is_view(graph.nodes[ref.index]) for ref in takers):
