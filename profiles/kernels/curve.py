@@ -1,22 +1,22 @@
 """A graph to its kernel curve: which counts the curve needs, and the curve once they are known.
 
 K(P) is summed from the differences of windows (`profiles.kernels.windows`). Counted in full instead, all ops before P:
-positions that the rules flag, and where the layout decision flips. One window in 50 is counted again with 64 ops before
-it: the share that disagrees is the curve's error, and where one does, both positions are counted in full. Of graphs
-that were planned whole, and of one in 10 of the others, the last position is, too; where the sum misses it, every
-64th, and each position of a stretch whose sum is wrong.
-Which are chosen follows from keys alone, so that who counts, and what was known before, changes nothing.
+positions that the rules flag, and where the layout decision flips. Sums are checked wherever windows are new to the
+graph, by one count of all ops from before to after them, and in full where that disagrees until the wrong windows are
+found (`profiles.kernels.repair`). Beside, one window in 50 is counted again with 64 ops before it: the share that
+disagrees is the curve's error.
+What is counted follows from the graph alone, so that who counts, and what was known before, changes nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extract.cut import CutError
 from extract.graph import Graph
 from profiles.kernels.layout_decision import decide_by_flop, spares_images
+from profiles.kernels.repair import Steps, new_stretches, next_position
 from profiles.kernels.windows import (
     StoredValues,
     Strides,
@@ -27,10 +27,10 @@ from profiles.kernels.windows import (
     moved_values,
 )
 
-ALGORITHM = "passnet-kernel-curve/2"
+ALGORITHM = "passnet-kernel-curve/3"
 _CHECKED = 50  # one window in so many is checked
-_ANCHOR = 64  # ops
-_WHOLE = 10  # one graph in so many is checked at its end
+_GAP = 64  # positions: new windows that are nearer to each other are checked together
+_REPAIRED = 4  # repairs end when one position in so many was counted in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,8 @@ class CurveMaker:
         strides = {**optimised, **stored.strides} if stored else optimised
         self.keys = WindowKeys(graph, context, strides)
         self.windows: dict[str, Window] = {}
+        self._known_keys: dict[Window, str] = {}
+        self._chosen: dict[tuple[int, bool], Window | None] = {}
         self._graph = graph
         self._size = len(graph.nodes)
         self._config = config
@@ -112,7 +114,7 @@ class CurveMaker:
         wanted = _Wanted(counts)
         if self._config.is_exact:
             full = {position: self._ask(wanted, self._chooser.prefix(position)) for position in self._positions}
-            return wanted.missing or self._curve({}, full, {}, [])
+            return wanted.missing or self._curve({}, full, {}, [], self._decisions)
         steps = self._count_windows(wanted, self._decisions)
         if wanted.missing:
             return wanted.missing
@@ -123,15 +125,13 @@ class CurveMaker:
                 return wanted.missing
         flagged = self._flagged(steps, decisions)
         full = {position: self._ask(wanted, self._chooser.prefix(position)) for position in flagged}
-        if self._is_checked_at_end(steps):
-            full[self._size] = self._ask(wanted, self._chooser.prefix(self._size))
         checks = self._count_checks(wanted, steps, flagged, decisions)
         if wanted.missing:
             return wanted.missing
         self._correct(wanted, steps, checks, full)
         if not wanted.missing:
-            self._count_stretches(wanted, steps, full)
-        return wanted.missing or self._curve(steps, full, checks, flagged)
+            self._count_repairs(wanted, self._told(steps, decisions), full, decisions)
+        return wanted.missing or self._curve(steps, full, checks, flagged, decisions)
 
     @property
     def _positions(self) -> range:
@@ -141,16 +141,26 @@ class CurveMaker:
         if not window.ops:
             return Count(0)
         try:
-            key = self.keys.key(window)
+            key = self._key(window)
         except CutError as error:
             return Count(None, detail=error.detail)
         self.windows[key] = window
         return wanted.get(key)
 
+    def _key(self, window: Window) -> str:
+        if window not in self._known_keys:
+            self._known_keys[window] = self.keys.key(window)
+        return self._known_keys[window]
+
+    def _window(self, position: int, layout_opt: bool) -> Window | None:
+        if (position, layout_opt) not in self._chosen:
+            self._chosen[position, layout_opt] = self._chooser.window(position, layout_opt)
+        return self._chosen[position, layout_opt]
+
     def _count_windows(self, wanted: _Wanted, decisions: Sequence[bool]) -> dict[int, _Step]:
         steps: dict[int, _Step] = {}
         for position in self._positions:
-            window = self._chooser.window(position, decisions[position])
+            window = self._window(position, decisions[position])
             if window is not None:
                 before, after = self._ask(wanted, window.without_last()), self._ask(wanted, window)
                 if before is not None and after is not None and None not in (before.kernels, after.kernels):
@@ -169,27 +179,21 @@ class CurveMaker:
         return decisions
 
     def _flagged(self, steps: Mapping[int, _Step], decisions: Sequence[bool]) -> list[int]:
-        flips = {
-            at
-            for at in range(2, self._size + 1)
-            if decisions[at] != decisions[at - 1] and self._chooser.num_convolutions(at - 1)
-        }
+        flips = self._flips(decisions)
         beside = flips | {position - 1 for position in flips}
         return [position for position in self._positions if position in beside or position not in steps]
 
-    def _is_checked_at_end(self, steps: Mapping[int, _Step]) -> bool:
-        """Choose by the set of the windows, which graphs that differ in depth alone share; and all that are at risk."""
-        if self._is_at_risk:
-            return True
-        keys = sorted({self.keys.key(step.window) for step in steps.values()})
-        return int(hashlib.blake2b("".join(keys).encode(), digest_size=4).hexdigest(), 16) % _WHOLE == 0
+    def _flips(self, decisions: Sequence[bool]) -> set[int]:
+        """Return the positions that change the layout of what stands before them."""
+        turns = (at for at in range(2, self._size + 1) if decisions[at] != decisions[at - 1])
+        return {at for at in turns if self._chooser.num_convolutions(at - 1)}
 
     def _count_checks(
         self, wanted: _Wanted, steps: Mapping[int, _Step], flagged: Sequence[int], decisions: Sequence[bool]
     ) -> dict[int, tuple[Count | None, Count | None]]:
         checks: dict[int, tuple[Count | None, Count | None]] = {}
         for position, step in steps.items():
-            is_chosen = int(self.keys.key(step.window)[:8], 16) % _CHECKED == 0
+            is_chosen = int(self._key(step.window)[:8], 16) % _CHECKED == 0
             if is_chosen and position not in flagged and len(step.window.ops) < position:
                 wide = self._chooser.wide_window(position, decisions[position])
                 checks[position] = self._ask(wanted, wide.without_last()), self._ask(wanted, wide)
@@ -209,36 +213,57 @@ class CurveMaker:
                     if at:
                         full[at] = self._ask(wanted, self._chooser.prefix(at))
 
-    def _count_stretches(self, wanted: _Wanted, steps: Mapping[int, _Step], full: dict[int, Count | None]) -> None:
-        """Where the summed curve misses a full count, count anchors, then the stretches between that miss theirs."""
-        if not _misses(self._summed(steps, full, resets=False), full):
-            return
-        for anchor in range(_ANCHOR, self._size, _ANCHOR):
-            full.setdefault(anchor, self._ask(wanted, self._chooser.prefix(anchor)))
-        if wanted.missing:
-            return
-        fixed = sorted(full)
-        for start, end in zip([0, *fixed], fixed, strict=False):
-            gained = _difference(full.get(start, Count(0)), full[end])
-            summed = sum(steps[at].difference for at in range(start + 1, end + 1) if at in steps)
-            if end in steps and gained not in (None, summed):
-                for position in range(start + 1, end):
-                    full[position] = self._ask(wanted, self._chooser.prefix(position))
+    def _count_repairs(
+        self, wanted: _Wanted, told: Steps, full: dict[int, Count | None], decisions: Sequence[bool]
+    ) -> None:
+        """Check the sums wherever windows are new, and count in full what tells which are wrong."""
+        doubted: set[int] = set()
+        for start, end in self._stretches(told):
+            if decisions[start] != decisions[end]:
+                doubted |= {start, end}
+                continue
+            spanned = self._chooser.span(start, end, decisions[end])
+            before, after = (self._ask(wanted, window) for window in spanned)
+            full |= {end: after} if spanned[1].is_prefix else {}
+            if _difference(before, after) not in (None, sum(told.differences[start + 1 : end + 1])):
+                doubted |= {start, end, self._size}
+        for at in sorted(doubted - {0}) if not wanted.missing else ():
+            full.setdefault(at, self._ask(wanted, self._chooser.prefix(at)))
+        self._halve(wanted, told, full)
 
-    def _summed(
-        self, steps: Mapping[int, _Step], full: Mapping[int, Count | None], resets: bool = True
-    ) -> list[int | None]:
-        """Return K by position: summed steps, restarted at full counts (without `resets`: where there is no step)."""
+    def _halve(self, wanted: _Wanted, told: Steps, full: dict[int, Count | None]) -> None:
+        """Count in full, one position after the other, until all sums between such counts are right."""
+        bound = max(self._size // _REPAIRED, _GAP)
+        while not wanted.missing and len(full) < bound:
+            unplanned = [at for at, whole in full.items() if _kernels(whole) is None]
+            position = next_position(told, _known(full), unplanned)
+            if position is None:
+                return
+            full[position] = self._ask(wanted, self._chooser.prefix(position))
+
+    def _stretches(self, told: Steps) -> list[tuple[int, int]]:
+        """Return where the sums are checked; of a graph that was planned whole, from start to end."""
+        return [(0, self._size)] if self._is_at_risk else new_stretches(told.keys, _GAP)
+
+    def _told(self, steps: Mapping[int, _Step], decisions: Sequence[bool]) -> Steps:
+        """Return what windows say; where the layout flips they say nothing, since earlier kernels change, too."""
+        flips = self._flips(decisions)
+        found = [None if position in flips else steps.get(position) for position in range(self._size + 1)]
+        return Steps(
+            [step.difference if step else 0 for step in found],
+            [self._key(step.window) if step else None for step in found],
+        )
+
+    def _summed(self, told: Steps, full: Mapping[int, Count | None]) -> list[int | None]:
+        """Return K by position: summed steps, put right by full counts and restarted at them."""
+        known = _known(full)
+        differences = told.corrected(known)
         kernels: list[int | None] = []
         current = 0
         for position in self._positions:
-            whole = full.get(position)
-            if whole is not None and (resets or position not in steps):
-                kernels.append(whole.kernels)
-                current = whole.kernels if whole.kernels is not None else current
-            else:
-                current += steps[position].difference
-                kernels.append(current)
+            current = known.get(position, current + differences[position])
+            is_unplanned = position in full and position not in known
+            kernels.append(None if is_unplanned else current)
         return kernels
 
     def _curve(
@@ -247,8 +272,9 @@ class CurveMaker:
         full: Mapping[int, Count | None],
         checks: Mapping[int, tuple[Count | None, Count | None]],
         flagged: Sequence[int],
+        decisions: Sequence[bool],
     ) -> Curve:
-        kernels = self._summed(steps, full)
+        kernels = self._summed(self._told(steps, decisions), full)
         called = [whole.called if (whole := full.get(position)) is not None else None for position in self._positions]
         wrong = sum(_difference(*check) not in (None, steps[position].difference) for position, check in checks.items())
         boundaries = tuple(self._boundaries(kernels, steps, full))
@@ -308,7 +334,11 @@ def _difference(before: Count | None, after: Count | None) -> int | None:
     return after.kernels - before.kernels
 
 
-def _misses(summed: Sequence[int | None], full: Mapping[int, Count | None]) -> bool:
-    """Tell whether a full count is not the summed one."""
-    known = ((at, whole.kernels) for at, whole in full.items() if whole is not None and whole.kernels is not None)
-    return any(summed[at - 1] != kernels for at, kernels in known)
+def _kernels(count: Count | None) -> int | None:
+    return None if count is None else count.kernels
+
+
+def _known(full: Mapping[int, Count | None]) -> dict[int, int]:
+    """Return K where it was counted in full and could be planned, none before the first op."""
+    counted = {at: kernels for at, whole in full.items() if (kernels := _kernels(whole)) is not None}
+    return {0: 0, **counted}

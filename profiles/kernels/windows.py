@@ -123,11 +123,24 @@ class WindowChooser:
 
     def wide_window(self, position: int, layout_opt: bool | None = None) -> Window:
         """Return a window of at least `wide` ops, or the prefix where it is shorter."""
-        bound = position - self._config.wide
-        at = bisect_left(self._externs, bound + 1) - 1
-        start = max(self._externs[at] if at >= 0 else bound, bound - self._config.context, 0)
+        start = self._wide_start(position)
         ops = (*self._constants_before(start, position - 1), *range(start, position))
         return self._made(ops, position, layout_opt)
+
+    def span(self, start: int, end: int, layout_opt: bool | None = None) -> tuple[Window, Window]:
+        """Return two windows that begin with the same op, at least `wide` ops before `start` where there are as many:
+        one as of each position."""
+        first = self._wide_start(start)
+        if first == 0:
+            return self.prefix(start), self.prefix(end)
+        constants = self._constants_before(first, end - 1)
+        windows = (self._made((*constants, *range(first, at)), at, layout_opt) for at in (start, end))
+        return next(windows), next(windows)
+
+    def _wide_start(self, position: int) -> int:
+        bound = position - self._config.wide
+        at = bisect_left(self._externs, bound + 1) - 1
+        return max(self._externs[at] if at >= 0 else bound, bound - self._config.context, 0)
 
     def num_convolutions(self, position: int) -> int:
         """Return how many convolutions stand before a position."""
@@ -384,12 +397,14 @@ class WindowKeys:
         """Return the strides that a value from before a window has in it.
 
         One that is needed after the window too is an output, and lies as eager mode would have it, unless a library
-        call made it, whose result is copied for that.
+        call made it, whose result is copied for that. So do images where their layout is not optimised; what is made of
+        them is stored row by row all the same.
         """
-        recorded = output_meta(self._graph, ref).stride
+        made = output_meta(self._graph, ref)
         made_by = self._graph.nodes[ref.index]
         is_kept = self._last_use[ref] >= window.end and made_by.op not in EXTERN_OPS and not is_view(made_by)
-        return recorded if is_kept or not window.layout_opt else self._optimised.get(ref, recorded)
+        is_image = not window.layout_opt and len(made.shape) in _IMAGE_RANKS
+        return made.stride if is_kept or is_image else self._optimised.get(ref, made.stride)
 
     def _kept_stride(self, ref: OpRef) -> tuple[int, ...]:
         return output_meta(self._graph, ref).stride

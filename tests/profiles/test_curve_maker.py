@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
-
 from extract.graph import Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
-from profiles.kernels import curve as curve_module
 from profiles.kernels.curve import Count, Curve, CurveConfig, CurveMaker
 from profiles.kernels.windows import Window
 
@@ -55,7 +52,7 @@ def make(
 
 
 def counter(
-    graph: Graph, nodes_an_op: int = 10, wrong: Callable[[Window], bool] = lambda _: False
+    graph: Graph, nodes_an_op: int = 10, wrong: Callable[[Window], int] = lambda _: 0
 ) -> Callable[[Window], Count]:
     def count(window: Window) -> Count:
         num_kernels = sum(graph.nodes[op].op != "tanh" for op in window.ops) + wrong(window)
@@ -70,17 +67,13 @@ def truth(graph: Graph) -> tuple[int, ...]:
     )
 
 
-@pytest.fixture(autouse=True)
-def unchecked_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curve_module, "_WHOLE", 1 << 40)
-
-
 def test_layers_that_repeat_are_counted_once() -> None:
     graph = image_then_tokens(100)
     made, asked = make(graph, "cpu", counter(graph))
     assert made.kernels == truth(graph)
     assert len(asked) < 30
-    assert made.num_full == 0
+    assert made.num_full == 1
+    assert max(len(window.ops) for window in asked) < 20
 
 
 def test_a_flip_of_the_layout_costs_its_two_positions_in_full() -> None:
@@ -95,15 +88,23 @@ def test_a_flip_of_the_layout_costs_its_two_positions_in_full() -> None:
     assert 300 - 10 - 5 <= 10 * flipped[1] <= 300 + 10
 
 
-def test_a_wrong_window_is_found_at_the_end_and_put_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curve_module, "_WHOLE", 1)
+def test_windows_that_are_wrong_are_found_and_put_right_everywhere() -> None:
     graph = image_then_tokens(60)
 
-    def is_wrong(window: Window) -> bool:
-        return not window.is_prefix and window.end % 90 == 2 and graph.nodes[window.ops[-1]].op == "linear"
+    def too_many(window: Window) -> int:
+        return 0 if window.is_prefix else sum(graph.nodes[op].op == "relu" for op in window.ops)
 
-    made, _ = make(graph, "cpu", counter(graph, wrong=is_wrong))
+    made, asked = make(graph, "cpu", counter(graph, wrong=too_many))
     assert made.kernels == truth(graph)
+    assert sum(window.is_prefix and window.end > 20 for window in asked) < 20
+
+
+def test_new_windows_are_checked_where_they_first_occur_and_depth_adds_no_check() -> None:
+    asked = [
+        {window.end for window in make(graph, "cpu", counter(graph))[1] if len(window.ops) > 40}
+        for graph in map(image_then_tokens, (100, 200))
+    ]
+    assert asked[0] == asked[1]
 
 
 def test_what_cannot_be_planned_has_no_count() -> None:

@@ -94,7 +94,18 @@ def test_equal_layers_have_equal_keys_and_other_sizes_others() -> None:
     assert other != keys.key(Window((6, 7, 8), 9))
     strides = {OpRef(5): (1, 2)}
     laid_out = WindowKeys(subject, "cpu", strides)
-    assert laid_out.key(Window((6, 7, 8), 9, True, False)) != laid_out.key(Window((6, 7, 8), 9, False, False))
+    assert laid_out.key(Window((6, 7, 8), 9, True, False)) != keys.key(Window((6, 7, 8), 9, True, False))
+
+
+def test_images_lie_as_in_eager_mode_where_their_layout_is_not_optimised_and_tokens_by_rows() -> None:
+    image = OutputMeta((), (1, 2, 3, 3), (18, 9, 3, 1), "float32")
+    nodes = (Node("tanh", "torch.tanh", (X,), (), (image,)), Node("tanh", "torch.tanh", (X,), (), OUT))
+    subject = Graph((*nodes, Node("add", "torch.add", (OpRef(0), OpRef(1)), (), OUT)), TENSORS, (OpRef(2),))
+    keys = WindowKeys(subject, "cpu", {OpRef(0): (18, 1, 6, 2), OpRef(1): (1, 2)})
+    optimised, eager = Window((2,), 3, True, False), Window((2,), 3, False, False)
+    assert keys.stride_of(OpRef(0), optimised) == (18, 1, 6, 2)
+    assert keys.stride_of(OpRef(0), eager) == (18, 9, 3, 1)
+    assert keys.stride_of(OpRef(1), optimised) == keys.stride_of(OpRef(1), eager) == (1, 2)
 
 
 def test_what_is_needed_later_is_an_output() -> None:
