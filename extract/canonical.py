@@ -67,6 +67,15 @@ def bind(node: Node) -> BoundCall:
     return op, [(name, fill_slots(value, refs)) for name, value in pairs]
 
 
+def bound_arguments(node: Node) -> tuple[str, dict[str, Arg]]:
+    """Return the node's canonical name and its arguments by parameter, defaults that were spelled out included.
+
+    The very objects that the node holds, but for numbers that a parameter widens.
+    """
+    op = _op_of(node.target)
+    return op, _bind(node.target, op, node.args, node.kwargs)[1]
+
+
 _SEQUENCES = (tuple, ArgList)
 
 
