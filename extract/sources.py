@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
 import torch
 
 from extract.failure import Reason, SubjectError
 from extract.model_ref import ModelRef
+from extract.shape_configs import Resize, Sizes
 from extract.transformers_heads import BASE_HEAD
 
 _MODULES = {
@@ -34,13 +35,16 @@ class Preparation:
     """How to make a model ready.
 
     `weights`: `meta` builds without memory; `random` builds on the CPU, every parameter and statistic drawn from
-    `seed`, scaled by role. `max_params` (a count of elements) refuses larger models; None: any size.
+    `seed`, scaled by role. `max_params` (a count of elements) refuses larger models; None: any size. `resize` asks for
+    inputs of other sizes and, where the architecture is built for one size (`img_size`, a config's `image_size`), for a
+    module of that size.
     """
 
     weights: Weights = "meta"
     seed: int = 0
     batch_size: int = 1
     max_params: int | None = None
+    resize: Resize | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class Prepared:
     `modality_of` says which arguments carry a modality (text, image, ...), by name.
     `learn` is told how a run failed and returns whether the next inputs will differ: a model's own check may say how
     many placeholder tokens it wants.
+    `sizes` are those of the axes that the inputs have; `with_sizes` returns the same module with inputs of other ones
+    (all axes named), ValueError from `make_inputs` or `SubjectError` telling that there are none.
     """
 
     model: ModelRef
@@ -65,6 +71,8 @@ class Prepared:
     make_inputs: Callable[[int], Inputs]
     modality_of: Mapping[str, str]
     learn: Callable[[SubjectError], bool] | None = None
+    sizes: Sizes = field(default_factory=dict[str, int])
+    with_sizes: Callable[[Sizes], Prepared] | None = None
 
 
 class Source(Protocol):

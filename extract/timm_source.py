@@ -21,6 +21,7 @@ from extract.failure import Reason, SubjectError, describe
 from extract.meta_build import build_on_meta
 from extract.model_ref import ModelRef
 from extract.random_weights import randomise_weights
+from extract.shape_configs import Resize, Sizes
 from extract.sources import Inputs, Preparation, Prepared, check_size
 
 SOURCE = "timm"
@@ -45,18 +46,28 @@ def prepare(model_id: str, preparation: Preparation) -> Prepared:
 
 def prepare_from(model: ModelRef, config: Mapping[str, Any], preparation: Preparation) -> Prepared:
     """Build the architecture that `model` names from a canonical config; raises `SubjectError`."""
-    module = _build(model.model_id, str(model.architecture), config, preparation)
+    channels, height, width = _image_size(config)
+    sizes: Sizes = {"batch": preparation.batch_size, "height": height, "width": width}
+    resize = preparation.resize
+    if resize is not None:
+        sizes = resize.sizes
+    built = config if resize is None else _resized(config, resize)
+    module = _build(model.model_id, str(model.architecture), built, preparation)
     num_parameters = check_size(model.model_id, module, preparation.max_params)
-    shape = (preparation.batch_size, *_image_size(config))
-
-    def make_inputs(seed: int) -> Inputs:
-        if preparation.weights == "meta":
-            return Inputs((torch.empty(shape, device="meta"),), {})
-        return Inputs((torch.randn(shape, generator=torch.Generator().manual_seed(seed)),), {})
-
     image_argument = next(iter(inspect.signature(module.forward).parameters))
-    prepared = replace(model, num_parameters=num_parameters, config_sha256=identify(str(model.architecture), config))
-    return Prepared(prepared, module, make_inputs, {image_argument: "image"})
+    completed = replace(model, num_parameters=num_parameters, config_sha256=identify(str(model.architecture), config))
+
+    def with_sizes(sizes: Sizes) -> Prepared:
+        shape = (sizes["batch"], channels, sizes["height"], sizes["width"])
+
+        def make_inputs(seed: int) -> Inputs:
+            if preparation.weights == "meta":
+                return Inputs((torch.empty(shape, device="meta"),), {})
+            return Inputs((torch.randn(shape, generator=torch.Generator().manual_seed(seed)),), {})
+
+        return Prepared(completed, module, make_inputs, {image_argument: "image"}, sizes=sizes, with_sizes=with_sizes)
+
+    return with_sizes(sizes)
 
 
 @lru_cache(maxsize=1)
@@ -97,6 +108,14 @@ def _build(model_id: str, name: str, config: Mapping[str, Any], preparation: Pre
         raise SubjectError(model_id, Reason.BUILD_FAILED, describe(error)) from error
     randomise_weights(module, preparation.seed)
     return module
+
+
+def _resized(config: Mapping[str, Any], resize: Resize) -> Mapping[str, Any]:
+    """Return the config with the argument by which most architectures of a fixed size are given another."""
+    if not resize.changed & {"height", "width"}:
+        return config
+    arguments = {**config["model_args"], "img_size": (resize.sizes["height"], resize.sizes["width"])}
+    return {**config, "model_args": arguments}
 
 
 def _image_size(config: Mapping[str, Any]) -> tuple[int, ...]:

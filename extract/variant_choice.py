@@ -1,0 +1,149 @@
+"""A row of the shape configs to the inputs that a model takes for it, decided by what it records in float32.
+
+A row is kept where the op names stay those of the model's own sizes. Tried in turn: the same module with inputs of the
+new sizes; a module built for them; rows of table `batch_only` that nothing else uses. Where even the last changes the
+ops, its graph is kept and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from extract.failure import Reason, SubjectError
+from extract.graph import Graph
+from extract.model_ref import ModelRef
+from extract.model_tracing import describe_use, trace_prepared
+from extract.module_state import ModuleState
+from extract.shape_configs import BATCH_ONLY, CONFIGS, HELD_OUT, Resize, Sizes, choose_table, load_table, scale_sizes
+from extract.sources import Preparation, Prepared, prepare
+
+# Trials without a success after which a model is taken to refuse a way altogether: one trial of a size may fail for
+# that size's own sake (half a window), three will not. The rows with whole factors come first.
+_MAX_VAIN_TRIALS = 3
+_MAX_STAND_INS = 3  # trials of batch_only rows for one row
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What stands for a row: a module and its inputs, the module's state before any run, and the graph in float32."""
+
+    shape_config: int
+    table: str
+    prepared: Prepared
+    state: ModuleState
+    is_rebuilt: bool
+    graph: Graph
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    table: str
+    sizes: Sizes
+    is_rebuilt: bool = False
+
+
+def run_again(prepared: Prepared, state: ModuleState) -> Graph:
+    """Trace a module as if it was just built, and leave it so; raises `SubjectError`."""
+    try:
+        return trace_prepared(prepared).graph
+    finally:
+        state.restore()
+
+
+class Chooser:
+    """Chooses inputs for rows, each with other sizes than those before; one build serves all rows where it can.
+
+    The model is built and traced at its own sizes at once; raises `SubjectError` where that fails.
+    """
+
+    def __init__(self, model_id: str, max_params: int | None = None) -> None:
+        self._model_id = model_id
+        self._max_params = max_params
+        self._prepared = prepare(model_id, Preparation(max_params=max_params))
+        self._state = ModuleState(self._prepared.module)
+        self._own = self._prepared.sizes
+        table = choose_table(self._prepared.model.modalities, self._own)
+        self._base = Choice(0, table, self._prepared, self._state, False, run_again(self._prepared, self._state))
+        self._seen = {_key(self._own)}
+        self._vain = {False: 0, True: 0}
+        self.op_names = self._base.graph.op_names
+
+    @property
+    def model(self) -> ModelRef:
+        """The model's record, with what its program uses."""
+        return describe_use(self._prepared, [self._base.graph])
+
+    def choose(self, config: int) -> Choice | SubjectError:
+        """Return what stands for a row, or why nothing does (shape_refused, duplicate_config)."""
+        if config == 0:
+            return self._base
+        kept: Choice | None = None
+        refusals: list[str] = []
+        for candidate in self._candidates(config):
+            choice = self._try(config, candidate)
+            if isinstance(choice, SubjectError):
+                refusals.append(f"{choice.reason}: {choice.detail}")
+                continue
+            if choice.graph.op_names == self.op_names:
+                return choice
+            if kept is None or choice.table == BATCH_ONLY:
+                kept = choice
+            if choice.table == BATCH_ONLY:
+                break
+        if kept is not None:
+            return kept
+        if refusals:
+            return SubjectError(self._model_id, Reason.SHAPE_REFUSED, refusals[0])
+        return SubjectError(self._model_id, Reason.DUPLICATE_CONFIG, f"sizes {dict(self._own)} have no such variants")
+
+    def _candidates(self, config: int) -> Iterator[_Candidate]:
+        """Yield what to try for a row, best first; a size that was tried before is not tried for another row."""
+        own = self._sizes_of(self._base.table, config)
+        if own is not None:
+            if self._vain[False] < _MAX_VAIN_TRIALS or own.keys() == {"batch"}:
+                yield _Candidate(self._base.table, own)
+            if Resize(self._own, own).changed - {"batch"} and self._vain[True] < _MAX_VAIN_TRIALS:
+                yield _Candidate(self._base.table, own, is_rebuilt=True)
+        trials = 0
+        for row in CONFIGS[1:] if config not in HELD_OUT else (config,):
+            sizes = self._sizes_of(BATCH_ONLY, row)
+            if sizes is not None and trials < _MAX_STAND_INS:
+                trials += 1
+                yield _Candidate(BATCH_ONLY, sizes)
+
+    def _sizes_of(self, table: str, row: int) -> Sizes | None:
+        """Return a row's sizes; None where they are no whole numbers or were tried before."""
+        try:
+            sizes = scale_sizes(self._own, load_table()[table][row])
+        except ValueError:
+            return None
+        return None if _key(sizes) in self._seen else sizes
+
+    def _try(self, config: int, candidate: _Candidate) -> Choice | SubjectError:
+        self._seen.add(_key(candidate.sizes))
+        is_counted = bool(Resize(self._own, candidate.sizes).changed - {"batch"})
+        choice = self._trace(config, candidate)
+        if is_counted:
+            is_vain = isinstance(choice, SubjectError) or choice.graph.op_names != self.op_names
+            self._vain[candidate.is_rebuilt] = self._vain[candidate.is_rebuilt] + 1 if is_vain else -(1 << 30)
+        return choice
+
+    def _trace(self, config: int, candidate: _Candidate) -> Choice | SubjectError:
+        try:
+            if candidate.is_rebuilt:
+                resize = Resize(self._own, candidate.sizes)
+                prepared = prepare(self._model_id, Preparation(max_params=self._max_params, resize=resize))
+                state = ModuleState(prepared.module)
+            elif self._prepared.with_sizes is None:
+                return SubjectError(self._model_id, Reason.SHAPE_REFUSED, "its source makes inputs of one size alone")
+            else:
+                prepared, state = self._prepared.with_sizes(candidate.sizes), self._state
+            graph = run_again(prepared, state)
+        except SubjectError as failure:
+            return failure
+        return Choice(config, candidate.table, prepared, state, candidate.is_rebuilt, graph)
+
+
+def _key(sizes: Sizes) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(sizes.items()))

@@ -1,0 +1,165 @@
+"""A model to its variants: one graph for each shape config and dtype, by tracing the model again (paper section 3.2).
+
+Variant (0, float32) is the graph that `trace_model` gives. Rows and policy: definitions.md section 5; which inputs a
+row gets is decided in float32 (`extract.variant_choice`), the other dtypes are `module.to(dtype)` on the same inputs.
+Every (config, dtype) that was asked for ends as a `Variant` or as a `MissingVariant` with its reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from extract.dtype_rules import find_refused_call
+from extract.failure import Reason, SubjectError, describe
+from extract.graph import Graph
+from extract.model_ref import ModelRef
+from extract.module_state import ModuleState
+from extract.shape_configs import CONFIGS, DTYPES, HELD_OUT, Sizes
+from extract.sources import Inputs, Prepared
+from extract.variant_choice import Choice, Chooser, run_again
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A model's graph at one shape config and dtype.
+
+    `sizes` are the absolute sizes of its inputs' axes; `table` names whose row they are: the modality's own or
+    `batch_only`, which stands in where the model refuses the row. `is_rebuilt`: by a module made for this size.
+    `has_same_ops`: the op names are those of variant (0, float32), in the same order.
+    """
+
+    shape_config: int
+    dtype: str
+    graph: Graph
+    sizes: Sizes
+    table: str
+    is_rebuilt: bool
+    has_same_ops: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVariant:
+    """Why there is no variant: shape_refused, duplicate_config or dtype_unsupported, and what the model said."""
+
+    shape_config: int
+    dtype: str
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class VariantTraces:
+    """All variants of a model in the order of dtypes and rows, those that are missing, and how long it took."""
+
+    model: ModelRef
+    variants: tuple[Variant, ...]
+    missing: tuple[MissingVariant, ...]
+    build_seconds: float
+    trace_seconds: float
+
+
+def trace_variants(
+    model_id: str,
+    configs: Sequence[int] = CONFIGS,
+    dtypes: Sequence[str] = DTYPES,
+    *,
+    held_out: bool = True,
+    max_params: int | None = None,
+) -> VariantTraces:
+    """Trace a model at each shape config in each dtype; `held_out` adds rows 10 and 11 in float32 alone.
+
+    Raises `SubjectError` where the model has no graph on meta tensors at its own sizes: a program that depends on
+    values (`data_dependent`) has no variants, since another size may take another branch.
+    """
+    started = time.perf_counter()
+    chooser = Chooser(model_id, max_params)
+    built = time.perf_counter()
+    missing: list[MissingVariant] = []
+    choices: list[Choice] = []
+    for config in (*configs, *(HELD_OUT if held_out else ())):
+        choice = chooser.choose(config)
+        if isinstance(choice, Choice):
+            choices.append(choice)
+            continue
+        asked = ("float32",) if config in HELD_OUT else dtypes
+        missing += [MissingVariant(config, dtype, choice.reason, choice.detail) for dtype in asked]
+    variants: list[Variant] = []
+    for dtype in dict.fromkeys((*dtypes, *(("float32",) if held_out else ()))):
+        asked = [choice for choice in choices if (dtype in dtypes and choice.shape_config not in HELD_OUT) or (
+            dtype == "float32" and choice.shape_config in HELD_OUT)]
+        for outcome in _trace_in(dtype, asked, chooser.op_names):
+            (variants if isinstance(outcome, Variant) else missing).append(outcome)  # pyright: ignore[reportArgumentType]
+    return VariantTraces(chooser.model, tuple(variants), tuple(missing), built - started, time.perf_counter() - built)
+
+
+def variant_sizes(traces: VariantTraces) -> dict[int, Sizes]:
+    """Return the parent's named absolute sizes at each shape config; they are the same in every dtype."""
+    return {variant.shape_config: variant.sizes for variant in traces.variants}
+
+
+def _trace_in(dtype: str, choices: Sequence[Choice], op_names: Sequence[str]) -> Iterator[Variant | MissingVariant]:
+    """Yield each choice's variant in one dtype, or why there is none."""
+    if dtype == "float32":
+        yield from (_variant(choice, dtype, choice.graph, op_names) for choice in choices)
+        return
+    try:
+        states = _cast_modules(choices, getattr(torch, dtype))
+    except Exception as error:  # foreign code
+        detail = f"module.to: {describe(error)}"
+        yield from (MissingVariant(choice.shape_config, dtype, Reason.DTYPE_UNSUPPORTED, detail) for choice in choices)
+        return
+    for choice in choices:
+        try:
+            graph = run_again(_with_dtype(choice.prepared, getattr(torch, dtype)), states[id(choice.prepared.module)])
+            refused = find_refused_call(graph)
+        except SubjectError as failure:
+            refused = f"{failure.reason}: {failure.detail}"
+        else:
+            if refused is None:
+                yield _variant(choice, dtype, graph, op_names)
+                continue
+        yield MissingVariant(choice.shape_config, dtype, Reason.DTYPE_UNSUPPORTED, refused)
+
+
+def _variant(choice: Choice, dtype: str, graph: Graph, op_names: Sequence[str]) -> Variant:
+    return Variant(
+        choice.shape_config,
+        dtype,
+        graph,
+        choice.prepared.sizes,
+        choice.table,
+        choice.is_rebuilt,
+        graph.op_names == op_names,
+    )
+
+
+def _cast_modules(choices: Sequence[Choice], dtype: torch.dtype) -> Mapping[int, ModuleState]:
+    """Cast each module, from its state in float32 and not from another cast; return the new states by module's id."""
+    states: dict[int, ModuleState] = {}
+    for choice in choices:
+        module = choice.prepared.module
+        if id(module) not in states:
+            choice.state.restore()
+            module.to(dtype)
+            states[id(module)] = ModuleState(module)
+    return states
+
+
+def _with_dtype(prepared: Prepared, dtype: torch.dtype) -> Prepared:
+    """Return the same with floating-point inputs of a dtype; others stay."""
+
+    def cast(argument: Any) -> Any:
+        is_floating = isinstance(argument, torch.Tensor) and argument.is_floating_point()
+        return argument.to(dtype) if is_floating else argument
+
+    def make_inputs(seed: int) -> Inputs:
+        inputs = prepared.make_inputs(seed)
+        return replace(inputs, args=tree_map(cast, inputs.args), kwargs=tree_map(cast, dict(inputs.kwargs)))
+
+    return replace(prepared, make_inputs=make_inputs)
