@@ -8,6 +8,8 @@ meta there are none, and the tracer writes into twins of real ones.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import is_
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -22,6 +24,7 @@ class ModuleState:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._kept: dict[int, tuple[Any, Any]] = {}
+        self._hooks = frozenset(vars(torch.nn.Module())) - {"_parameters", "_buffers", "_modules"}
         for submodule in module.modules():
             self._keep(vars(submodule), 0)
 
@@ -37,27 +40,31 @@ class ModuleState:
             return
         self._kept[id(container)] = (container, container.copy() if type(container) in _CONTAINERS else dict(container))
         if depth < _MAX_DEPTH:
-            for inner in _containers_in(container):
+            for inner in self._containers_in(container):
                 self._keep(inner, depth + 1)
 
+    def _containers_in(self, container: Any) -> Iterator[Any]:
+        """Yield what may change inside a container, but for a module's hooks."""
+        for name, value in container.items() if isinstance(container, dict) else enumerate(container):
+            if isinstance(value, _CONTAINERS):
+                if name not in self._hooks:
+                    yield value
+            elif _is_plain_object(value):
+                yield vars(value)
 
-def _containers_in(container: Any) -> Iterator[Any]:
-    for value in container.values() if isinstance(container, dict) else container:
-        if isinstance(value, _CONTAINERS):
-            yield value
-        elif type(value).__module__.startswith(_FOREIGN) or isinstance(value, torch.nn.Module | torch.Tensor | type):
-            continue
-        elif isinstance(getattr(value, "__dict__", None), dict):
-            yield vars(value)
+
+def _is_plain_object(value: Any) -> bool:
+    kind = type(value)
+    if kind.__module__.startswith(_FOREIGN) or isinstance(value, torch.nn.Module | torch.Tensor | type | FunctionType):
+        return False
+    return isinstance(getattr(value, "__dict__", None), dict)
 
 
 def _differs(container: Any, contents: Any) -> bool:
     if len(container) != len(contents):
         return True
-    if isinstance(container, dict):
-        return any(now is not then for now, then in zip(container.values(), contents.values(), strict=True)) or (
-            list(container) != list(contents)
-        )
     if isinstance(container, set):
         return container != contents
-    return any(now is not then for now, then in zip(container, contents, strict=True))
+    if isinstance(container, dict) and not all(map(is_, container.values(), contents.values())):
+        return True
+    return not all(map(is_, container, contents))

@@ -16,9 +16,16 @@ import transformers
 from transformers.models.auto import configuration_auto
 
 from extract.config_identity import hash_config, is_always_left_out, leave_out, left_out_fields
+from extract.shape_configs import Resize
 from extract.transformers_inputs import SEQUENCE_LENGTH, TypeRow
 
 _SUB_CONFIG_DEPTH = 3
+# Fields by which a module is built for one size of its inputs.
+_IMAGE_FIELDS = ("image_size", "img_size")
+_SIZE_FIELDS = {
+    "frames": ("max_source_positions", "num_frames", "max_length"),
+    "sequence": ("context_length",),
+}
 # What many types share: heads, masks and positions are made here from the config.
 _SHARED_FILES = ("modeling_layers.py", "masking_utils.py", "modeling_rope_utils.py", "backbone_utils.py")
 
@@ -69,6 +76,29 @@ def switch_caches_off(config: Any) -> None:
     for part in _parts(config, _SUB_CONFIG_DEPTH):
         if getattr(part, "use_cache", False):
             part.use_cache = False
+
+
+def resize_config(config: Any, resize: Resize) -> None:
+    """Let a config and its parts state other sizes, where they state any; raises ValueError where one is not whole."""
+    for part in _parts(config, _SUB_CONFIG_DEPTH):
+        for name in _IMAGE_FIELDS if resize.changed & {"height", "width"} else ():
+            if isinstance(size := getattr(part, name, None), int | list | tuple | dict) and size:
+                setattr(part, name, _resized_image(size, resize))
+        for axis, names in _SIZE_FIELDS.items():
+            for name in names if axis in resize.changed else ():
+                if isinstance(size := getattr(part, name, None), int):
+                    setattr(part, name, resize.scale(size, axis))
+
+
+def _resized_image(size: Any, resize: Resize) -> Any:
+    """Return an image size in the spelling that it came in; one number for both sides becomes two where these differ."""
+    if isinstance(size, dict):
+        return {name: resize.scale(side, name) if name in ("height", "width") else side for name, side in size.items()}
+    sides = [size, size] if isinstance(size, int) else [size[0], size[-1]]
+    height, width = resize.scale(sides[0], "height"), resize.scale(sides[1], "width")
+    if isinstance(size, int):
+        return height if height == width else [height, width]
+    return type(size)((height, width))
 
 
 def modeling_text(model_type: str) -> str:

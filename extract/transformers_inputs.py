@@ -13,12 +13,13 @@ import math
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from extract.shape_configs import AXES, Resize
 from extract.shape_expressions import evaluate
 from extract.transformers_heads import BASE_HEAD
 
@@ -50,12 +51,14 @@ class TypeRow:
     `counts` is the number of placeholders by modality, for models that check none or do not say which they miss;
     `runs` in how many runs they stand. `cached` names attributes that the model computes from its config at first use:
     they are computed before the trace. An input that is "absent" excludes its modality, too.
+    `scaled` spells inputs again so that other sizes can be asked for: of the model's own sizes they are those of `inputs`.
     `method` is what a user calls where the class has no forward, or one that takes Python objects: a method of the
     class, or a function of `extract.video_tracking`.
     """
 
     reason: str = ""
     inputs: Mapping[str, str] = field(default_factory=dict)
+    scaled: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, str] = field(default_factory=dict)
     init: Mapping[str, str] = field(default_factory=dict)
     model_class: str | None = None
@@ -72,7 +75,8 @@ class TypeRow:
 class InputPlan:
     """How to make the arguments of one model.
 
-    `counts` is the number of placeholders by modality: what the row says, else learnt by trial.
+    `counts` is the number of placeholders by modality: what the row says, else learnt by trial. `resize` asks for other
+    sizes than the config's.
     """
 
     config: Any
@@ -80,6 +84,14 @@ class InputPlan:
     row: TypeRow
     batch_size: int
     counts: dict[str, int] = field(default_factory=dict)
+    resize: Resize | None = None
+
+    def own_sizes(self) -> dict[str, int]:
+        """Return the size of each axis that the arguments have when no other is asked for, in the order of `AXES`."""
+        maker = _TensorMaker(replace(self, resize=None), torch.Generator(), "meta")
+        for text in self.expressions().values():
+            maker.value(text)
+        return {axis: maker.sizes[axis] for axis in AXES if axis in maker.sizes}
 
     def make(self, seed: int, device: str) -> dict[str, Any]:
         """Return keyword arguments: floating tensors on `device`, integer and bool ones on the CPU."""
@@ -113,7 +125,7 @@ class InputPlan:
             companions = rules.companions.get(name)
             if companions is not None and any(carrier in named for carrier in companions):
                 given[name] = _rule(name, named, rules)
-        given |= dict(self.row.inputs)
+        given |= {**self.row.inputs, **self.row.scaled}
         in_order = [name for name in named if name in given] + [name for name in given if name not in named]
         return {name: given[name] for name in in_order if given[name] not in ("", "absent")}
 
@@ -155,7 +167,8 @@ def row_of(model_type: str, head: str = BASE_HEAD) -> TypeRow:
     if own is not None:
         return own
     shared = types.get(f"*/{head}", TypeRow())
-    return replace(row, model_class=None, method=None, inputs={**row.inputs, **shared.inputs})
+    inputs, scaled = {**row.inputs, **shared.inputs}, _kept_scaled(row, shared.inputs) | dict(shared.scaled)
+    return replace(row, model_class=None, method=None, inputs=inputs, scaled=scaled)
 
 
 def _rule(name: str, named: list[str], rules: Rules) -> str:
@@ -175,6 +188,7 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
         fields = {
             "reason": fields.get("reason", above.reason),
             "inputs": {**above.inputs, **fields.get("inputs", {})},
+            "scaled": _kept_scaled(above, fields.get("inputs", {})) | fields.get("scaled", {}),
             "config": {**above.config, **fields.get("config", {})},
             "init": {**above.init, **fields.get("init", {})},
             "placeholders": {**above.placeholders, **fields.get("placeholders", {})},
@@ -184,6 +198,11 @@ def _type_row(name: str, types: Mapping[str, Any]) -> TypeRow:
             **{key: fields[key] for key in ("model_class", "config_class", "method", "unused") if key in fields},
         }
     return TypeRow(**fields)
+
+
+def _kept_scaled(row: TypeRow, inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the scaled spellings of a row that still stand where these inputs go before its own."""
+    return {name: text for name, text in row.scaled.items() if name not in inputs}
 
 
 def sub_config(config: Any, which: str) -> Any:
@@ -206,6 +225,21 @@ def evaluate_config(config: Any, text: str) -> Any:
     return evaluate(text, names, calls)
 
 
+# Calls of the table by which a size follows an axis; `b`, `s` and `sides` follow theirs by themselves.
+_SIZE_CALLS = {"height": "height", "width": "width", "length": "sequence", "frames": "frames", "samples": "samples"}
+
+
+class _SizedNames(dict[str, Any]):
+    """Names of the table, `b` and `s` among them, which are asked for only where an expression has them."""
+
+    def __init__(self, names: Mapping[str, Any], batch: Callable[[], int], length: Callable[[], int]) -> None:
+        super().__init__(names)
+        self._sized = {"b": batch, "s": length}
+
+    def __missing__(self, name: str) -> int:
+        return self._sized[name]()
+
+
 def _named(tokens: dict[str, int], template: str, count: int, start: int, *, letters: bool = False) -> dict[str, int]:
     """Return token ids by name: `tokens`, and `count` numbered ones from `start` on, digits as letters A to J if so."""
     digits = str.maketrans("0123456789", "ABCDEFGHIJ") if letters else {}
@@ -216,21 +250,16 @@ class _TensorMaker:
     """Evaluates expressions of the table; each call draws from one generator.
 
     `pixels` are floats that have values where other floats have none, for models that look whether an image is blank.
+    `sizes` are the own sizes of the axes that were asked for so far, the first of each where an axis has several.
     """
 
     def __init__(self, plan: InputPlan, generator: torch.Generator, device: str) -> None:
         self._plan = plan
         self._generator = generator
         self._device = device
+        self.sizes: dict[str, int] = {}
         config = plan.config
-        self._names = {
-            "c": config,
-            "b": plan.batch_size,
-            "s": SEQUENCE_LENGTH,
-            "none": None,
-            "true": True,
-            "false": False,
-        }
+        self._names: dict[str, Any] = {"c": config, "none": None, "true": True, "false": False}
         self._names |= {which: sub_config(config, which) for which in _SUB_CONFIGS}
         self._calls: dict[str, Callable[..., Any]] = {
             "float": self._float,
@@ -242,13 +271,14 @@ class _TensorMaker:
             "ones": lambda *shape: torch.ones(shape, dtype=torch.long),
             "zeros": lambda *shape: torch.zeros(shape, dtype=torch.long),
             "true_mask": lambda *shape: torch.ones(shape, dtype=torch.bool),
-            "positions": lambda length: torch.arange(length).expand(plan.batch_size, length).contiguous(),
+            "positions": lambda length: torch.arange(length).expand(self._batch(), length).contiguous(),
             "tensor": torch.tensor,
             "stacked": lambda count, tensor: tensor.expand(count, *tensor.shape).contiguous(),
             "grid_positions": self._grid_positions,
             "first": _first,
-            "sides": _sides,
-            "side": lambda *args: _sides(*args)[0],
+            "sides": self._sides,
+            "side": lambda *args: self._sides(*args)[0],
+            **{name: partial(self._size, axis) for name, axis in _SIZE_CALLS.items()},
             "isqrt": math.isqrt,
             "prod": lambda values: math.prod(values),
             "max": max,
@@ -264,7 +294,22 @@ class _TensorMaker:
         }
 
     def value(self, expression: str) -> Any:
-        return evaluate(expression, self._names, self._calls)
+        return evaluate(expression, _SizedNames(self._names, self._batch, self._length), self._calls)
+
+    def _size(self, axis: str, own: int) -> int:
+        """Return the size of an axis that is `own` by itself."""
+        self.sizes.setdefault(axis, own)
+        return own if self._plan.resize is None else self._plan.resize.scale(own, axis)
+
+    def _batch(self) -> int:
+        return self._size("batch", self._plan.batch_size)
+
+    def _length(self) -> int:
+        return self._size("sequence", SEQUENCE_LENGTH)
+
+    def _sides(self, config: Any, default: int = 224) -> tuple[int, int]:
+        height, width = _sides(config, default)
+        return self._size("height", height), self._size("width", width)
 
     def _float(self, *shape: int) -> torch.Tensor:
         if self._device == "meta":
@@ -288,7 +333,7 @@ class _TensorMaker:
     def _grid_positions(self, rows: int, columns: int) -> torch.Tensor:
         """Return (column, row) of each patch of an image, row by row, shape (batch, rows * columns, 2)."""
         places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).flip(-1)
-        return places.expand(self._plan.batch_size, -1, 2).contiguous()
+        return places.expand(self._batch(), -1, 2).contiguous()
 
     def _special_ids(self) -> dict[str, int]:
         """Placeholder token by modality: what the row says, else the config's `<modality>_token_id`."""
@@ -311,7 +356,8 @@ class _TensorMaker:
         run and an end token after it where the config names them, else plain text between runs.
         """
         special = self._special_ids()
-        places: list[tuple[str, int]] = [("text", -1)] * (SEQUENCE_LENGTH // 2)
+        length = self._length()
+        places: list[tuple[str, int]] = [("text", -1)] * (length // 2)
         for modality, count in self._plan.counts.items():
             if modality not in special or not count:
                 continue
@@ -320,7 +366,7 @@ class _TensorMaker:
             for _ in range(num_runs):
                 places += opening + [(modality, special[modality])] * (count // num_runs) + closing
                 places += [("text", -1)] if num_runs > 1 and not closing else []
-        return places + [("text", -1)] * (SEQUENCE_LENGTH - SEQUENCE_LENGTH // 2)
+        return places + [("text", -1)] * (length - length // 2)
 
     def _border(self, modality: str, side: str) -> list[tuple[str, int]]:
         """Return the token that stands before (`start`) or after (`end`) a run of placeholders, where there is one.
@@ -335,7 +381,7 @@ class _TensorMaker:
         """Text ids that are no special token, with the placeholders among them, shape (batch, length)."""
         size: int = vocab_size or _first(sub_config(self._plan.config, "t"), "vocab_size", "n_vocab", 1000)
         layout = self._layout()
-        ids = self._ids(size, self._plan.batch_size, len(layout))
+        ids = self._ids(size, self._batch(), len(layout))
         taken = {value for value in _integers(self._plan.config)} | set(self._special_ids().values())
         plain = next((i for i in range(_FIRST_PLAIN_ID, size) if i not in taken), 0)
         for token in taken:
@@ -351,7 +397,7 @@ class _TensorMaker:
         if borders:
             numbers |= {f"{modality}_border": number for modality, number in numbers.items()}
         row = [numbers.get(kind, 0) for kind, _ in self._layout()]
-        return torch.tensor([row]).repeat(self._plan.batch_size, 1)
+        return torch.tensor([row]).repeat(self._batch(), 1)
 
 
 def _integers(config: Any) -> list[int]:

@@ -11,7 +11,7 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -28,9 +28,10 @@ from extract.failure import Reason, SubjectError, describe
 from extract.meta_build import build_on_meta
 from extract.model_ref import Domain, ModelRef
 from extract.random_weights import randomise_weights
+from extract.shape_configs import Resize, Sizes
 from extract.sources import Inputs, Preparation, Prepared, check_size
 from extract.transformers_changes import build_masks_by_broadcast, forget_cached_tensors, run_experts_as_batches
-from extract.transformers_config import identify, modeling_text, switch_caches_off
+from extract.transformers_config import identify, modeling_text, resize_config, switch_caches_off
 from extract.transformers_heads import ALL_HEADS, BASE_HEAD, head_mappings
 from extract.transformers_inputs import InputPlan, TypeRow, evaluate_config, load_rules, row_of
 
@@ -93,6 +94,8 @@ def prepare_from(
         else:
             model_class = _model_class(class_name, row)
             config_sha256 = identify(config, class_name, str(model.head), row)
+        if preparation.resize is not None:
+            resize_config(config, preparation.resize)
         module = _build(model_class, config, preparation)
         if row.method is not None:
             module.forward = _method(module, row.method)
@@ -101,20 +104,12 @@ def prepare_from(
         plan = InputPlan(config, module.forward, row, preparation.batch_size)
         plan.set_counts()
         plan.counts.update(_learnt.get(model_id, {}))
-        plan.expressions()
+        own_sizes = plan.own_sizes()
     except MemoryError as error:
         raise SubjectError(model_id, Reason.OUT_OF_MEMORY, describe(error)) from error
     except Exception as error:  # foreign code
         raise SubjectError(model_id, Reason.BUILD_FAILED, describe(error)) from error
     num_parameters = check_size(model_id, module, preparation.max_params)
-
-    def make_inputs(seed: int) -> Inputs:
-        forget_cached_tensors()
-        device = "meta" if preparation.weights == "meta" else "cpu"
-        try:
-            return Inputs((), plan.make(seed, device))
-        except Exception as error:  # foreign config
-            raise SubjectError(model_id, Reason.INPUTS_FAILED, describe(error)) from error
 
     prepared = replace(
         _completed(model, model_class),
@@ -123,15 +118,52 @@ def prepare_from(
         unused_reason=row.unused,
         modalities=plan.modalities(),
     )
-    return Prepared(
-        prepared, module, make_inputs, load_rules().carriers, lambda failure: _learn(model_id, plan, failure)
-    )
+    device = "meta" if preparation.weights == "meta" else "cpu"
+    sized = _Sized(prepared, module, plan, device, own_sizes)
+    return sized.with_own_sizes() if preparation.resize is None else sized.with_sizes(preparation.resize.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sized:
+    """A module whose inputs may have other sizes than its config's; each size learns its own numbers of placeholders."""
+
+    model: ModelRef
+    module: torch.nn.Module
+    plan: InputPlan
+    device: str
+    own_sizes: Sizes
+
+    def with_own_sizes(self) -> Prepared:
+        return self._prepared(self.plan, self.own_sizes, is_own=True)
+
+    def with_sizes(self, sizes: Sizes) -> Prepared:
+        plan = replace(self.plan, resize=Resize(self.own_sizes, sizes), counts=dict(self.plan.counts))
+        return self._prepared(plan, sizes, is_own=False)
+
+    def _prepared(self, plan: InputPlan, sizes: Sizes, *, is_own: bool) -> Prepared:
+        model_id = self.model.model_id
+
+        def make_inputs(seed: int) -> Inputs:
+            forget_cached_tensors()
+            try:
+                return Inputs((), plan.make(seed, self.device))
+            except Exception as error:  # foreign config
+                raise SubjectError(model_id, Reason.INPUTS_FAILED, describe(error)) from error
+
+        def learn(failure: SubjectError) -> bool:
+            has_learnt = _learn(plan, failure)
+            if has_learnt and is_own:
+                _learnt[model_id] = dict(plan.counts)
+            return has_learnt
+
+        carriers = load_rules().carriers
+        return Prepared(self.model, self.module, make_inputs, carriers, learn, sizes, self.with_sizes)
 
 
 _learnt: dict[str, dict[str, int]] = {}
 
 
-def _learn(model_id: str, plan: InputPlan, failure: SubjectError) -> bool:
+def _learn(plan: InputPlan, failure: SubjectError) -> bool:
     """Take the number of placeholders from the model's own check; tell whether that changed anything."""
     match, named = _NUM_FEATURES.search(failure.detail), _MODALITY_NAMED.search(failure.detail)
     if match is None:
@@ -140,10 +172,10 @@ def _learn(model_id: str, plan: InputPlan, failure: SubjectError) -> bool:
     count = int(match[1])
     if count > _MAX_PLACEHOLDERS:  # some checks count numbers and not rows
         count //= plan.config.get_text_config().hidden_size
+    count //= 1 if plan.resize is None else plan.resize.sizes["batch"]  # checks count the whole batch
     if plan.counts.get(modality) == count:
         return False
     plan.counts[modality] = count
-    _learnt[model_id] = dict(plan.counts)
     return True
 
 
