@@ -17,14 +17,16 @@ _HALVES = frozenset({"float16", "bfloat16"})
 # All floating operands have one dtype.
 _OF_ONE_DTYPE = frozenset(
     "linear matmul mm mv addmm addmv conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-    "convolution grid_sample grid_sampler index_add index_add_ cdist multi_head_attention_forward torchvision.deform_conv2d "
-    "lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
+    "convolution grid_sample grid_sampler index_add index_add_ cdist multi_head_attention_forward "
+    "torchvision.deform_conv2d lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell".split()
 )
 # The affine weights and statistics are as wide as the input or wider.
 _NORMS = frozenset("layer_norm group_norm batch_norm instance_norm".split())
 _NO_HALVES_PREFIXES = ("fft_", "linalg_")
-_NO_HALVES = frozenset({"stft", "istft"})
-_ANY_DTYPE = frozenset("linalg_norm linalg_vector_norm linalg_matrix_norm linalg_cross linalg_vecdot fft_fftshift fft_ifftshift".split())
+_NO_HALVES = frozenset({"stft", "istft", "cdist"})
+_ANY_DTYPE = frozenset(
+    "linalg_norm linalg_vector_norm linalg_matrix_norm linalg_cross linalg_vecdot fft_fftshift fft_ifftshift".split()
+)
 
 
 def find_refused_call(graph: Graph) -> str | None:

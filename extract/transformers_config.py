@@ -91,7 +91,7 @@ def resize_config(config: Any, resize: Resize) -> None:
 
 
 def _resized_image(size: Any, resize: Resize) -> Any:
-    """Return an image size in the spelling that it came in; one number for both sides becomes two where these differ."""
+    """Return an image size in the spelling that it came in; one number becomes two where the sides differ."""
     if isinstance(size, dict):
         return {name: resize.scale(side, name) if name in ("height", "width") else side for name, side in size.items()}
     sides = [size, size] if isinstance(size, int) else [size[0], size[-1]]

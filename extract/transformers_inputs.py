@@ -51,7 +51,7 @@ class TypeRow:
     `counts` is the number of placeholders by modality, for models that check none or do not say which they miss;
     `runs` in how many runs they stand. `cached` names attributes that the model computes from its config at first use:
     they are computed before the trace. An input that is "absent" excludes its modality, too.
-    `scaled` spells inputs again so that other sizes can be asked for: of the model's own sizes they are those of `inputs`.
+    `scaled` spells inputs again so that other sizes can be asked for; at the model's own they equal those of `inputs`.
     `method` is what a user calls where the class has no forward, or one that takes Python objects: a method of the
     class, or a function of `extract.video_tracking`.
     """

@@ -125,7 +125,7 @@ def prepare_from(
 
 @dataclass(frozen=True, slots=True)
 class _Sized:
-    """A module whose inputs may have other sizes than its config's; each size learns its own numbers of placeholders."""
+    """A module whose inputs may have other sizes than its config's; each learns its own numbers of placeholders."""
 
     model: ModelRef
     module: torch.nn.Module

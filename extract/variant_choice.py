@@ -7,6 +7,7 @@ ops, its graph is kept and says so.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -43,8 +44,22 @@ class _Candidate:
     is_rebuilt: bool = False
 
 
-def run_again(prepared: Prepared, state: ModuleState) -> Graph:
+class Deadline:
+    """When to begin no more traces: `max_seconds` from now; None: never."""
+
+    def __init__(self, max_seconds: float | None = None) -> None:
+        self._max_seconds = max_seconds
+        self._at = None if max_seconds is None else time.monotonic() + max_seconds
+
+    def check(self, subject: str) -> None:
+        """Raise `SubjectError` (timeout) when it has passed."""
+        if self._at is not None and time.monotonic() > self._at:
+            raise SubjectError(subject, Reason.TIMEOUT, f"the model's variants took over {self._max_seconds} s")
+
+
+def run_again(prepared: Prepared, state: ModuleState, deadline: Deadline) -> Graph:
     """Trace a module as if it was just built, and leave it so; raises `SubjectError`."""
+    deadline.check(prepared.model.model_id)
     try:
         return trace_prepared(prepared).graph
     finally:
@@ -57,14 +72,16 @@ class Chooser:
     The model is built and traced at its own sizes at once; raises `SubjectError` where that fails.
     """
 
-    def __init__(self, model_id: str, max_params: int | None = None) -> None:
+    def __init__(self, model_id: str, max_params: int | None = None, deadline: Deadline | None = None) -> None:
         self._model_id = model_id
+        self._deadline = deadline or Deadline()
         self._max_params = max_params
         self._prepared = prepare(model_id, Preparation(max_params=max_params))
         self._state = ModuleState(self._prepared.module)
         self._own = self._prepared.sizes
-        table = choose_table(self._prepared.model.modalities, self._own)
-        self._base = Choice(0, table, self._prepared, self._state, False, run_again(self._prepared, self._state))
+        table = choose_table(self._prepared.model.modalities or (), self._own)
+        graph = run_again(self._prepared, self._state, Deadline())
+        self._base = Choice(0, table, self._prepared, self._state, False, graph)
         self._seen = {_key(self._own)}
         self._vain = {False: 0, True: 0}
         self.op_names = self._base.graph.op_names
@@ -75,13 +92,15 @@ class Chooser:
         return describe_use(self._prepared, [self._base.graph])
 
     def choose(self, config: int) -> Choice | SubjectError:
-        """Return what stands for a row, or why nothing does (shape_refused, duplicate_config)."""
+        """Return what stands for a row, or why nothing does (shape_refused, duplicate_config, timeout)."""
         if config == 0:
             return self._base
         kept: Choice | None = None
         refusals: list[str] = []
         for candidate in self._candidates(config):
             choice = self._try(config, candidate)
+            if isinstance(choice, SubjectError) and choice.reason is Reason.TIMEOUT:
+                return kept or choice
             if isinstance(choice, SubjectError):
                 refusals.append(f"{choice.reason}: {choice.detail}")
                 continue
@@ -139,7 +158,7 @@ class Chooser:
                 return SubjectError(self._model_id, Reason.SHAPE_REFUSED, "its source makes inputs of one size alone")
             else:
                 prepared, state = self._prepared.with_sizes(candidate.sizes), self._state
-            graph = run_again(prepared, state)
+            graph = run_again(prepared, state, self._deadline)
         except SubjectError as failure:
             return failure
         return Choice(config, candidate.table, prepared, state, candidate.is_rebuilt, graph)

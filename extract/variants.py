@@ -22,7 +22,7 @@ from extract.model_ref import ModelRef
 from extract.module_state import ModuleState
 from extract.shape_configs import CONFIGS, DTYPES, HELD_OUT, Sizes
 from extract.sources import Inputs, Prepared
-from extract.variant_choice import Choice, Chooser, run_again
+from extract.variant_choice import Choice, Chooser, Deadline, run_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class MissingVariant:
-    """Why there is no variant: shape_refused, duplicate_config or dtype_unsupported, and what the model said."""
+    """Why there is no variant (shape_refused, duplicate_config, dtype_unsupported, timeout), in the model's words."""
 
     shape_config: int
     dtype: str
@@ -71,30 +71,35 @@ def trace_variants(
     *,
     held_out: bool = True,
     max_params: int | None = None,
+    max_seconds: float | None = None,
 ) -> VariantTraces:
     """Trace a model at each shape config in each dtype; `held_out` adds rows 10 and 11 in float32 alone.
+
+    After `max_seconds` no more traces begin and what is left is missing, `timeout`; None: no bound.
 
     Raises `SubjectError` where the model has no graph on meta tensors at its own sizes: a program that depends on
     values (`data_dependent`) has no variants, since another size may take another branch.
     """
     started = time.perf_counter()
-    chooser = Chooser(model_id, max_params)
+    deadline = Deadline(max_seconds)
+    chooser = Chooser(model_id, max_params, deadline)
     built = time.perf_counter()
+    asked = [(config, dtypes) for config in configs] + [(config, ("float32",)) for config in HELD_OUT if held_out]
+    variants: list[Variant] = []
     missing: list[MissingVariant] = []
-    choices: list[Choice] = []
-    for config in (*configs, *(HELD_OUT if held_out else ())):
+    choices: list[tuple[Choice, Sequence[str]]] = []
+    for config, wanted in asked:
         choice = chooser.choose(config)
         if isinstance(choice, Choice):
-            choices.append(choice)
-            continue
-        asked = ("float32",) if config in HELD_OUT else dtypes
-        missing += [MissingVariant(config, dtype, choice.reason, choice.detail) for dtype in asked]
-    variants: list[Variant] = []
-    for dtype in dict.fromkeys((*dtypes, *(("float32",) if held_out else ()))):
-        asked = [choice for choice in choices if (dtype in dtypes and choice.shape_config not in HELD_OUT) or (
-            dtype == "float32" and choice.shape_config in HELD_OUT)]
-        for outcome in _trace_in(dtype, asked, chooser.op_names):
-            (variants if isinstance(outcome, Variant) else missing).append(outcome)  # pyright: ignore[reportArgumentType]
+            choices.append((choice, wanted))
+        else:
+            missing += [MissingVariant(config, dtype, choice.reason, choice.detail) for dtype in wanted]
+    for dtype in dict.fromkeys(dtype for _, wanted in asked for dtype in wanted):
+        for outcome in _trace_in(dtype, [choice for choice, wanted in choices if dtype in wanted], chooser, deadline):
+            if isinstance(outcome, Variant):
+                variants.append(outcome)
+            else:
+                missing.append(outcome)
     return VariantTraces(chooser.model, tuple(variants), tuple(missing), built - started, time.perf_counter() - built)
 
 
@@ -103,10 +108,12 @@ def variant_sizes(traces: VariantTraces) -> dict[int, Sizes]:
     return {variant.shape_config: variant.sizes for variant in traces.variants}
 
 
-def _trace_in(dtype: str, choices: Sequence[Choice], op_names: Sequence[str]) -> Iterator[Variant | MissingVariant]:
+def _trace_in(
+    dtype: str, choices: Sequence[Choice], chooser: Chooser, deadline: Deadline
+) -> Iterator[Variant | MissingVariant]:
     """Yield each choice's variant in one dtype, or why there is none."""
     if dtype == "float32":
-        yield from (_variant(choice, dtype, choice.graph, op_names) for choice in choices)
+        yield from (_variant(choice, dtype, choice.graph, chooser.op_names) for choice in choices)
         return
     try:
         states = _cast_modules(choices, getattr(torch, dtype))
@@ -115,16 +122,24 @@ def _trace_in(dtype: str, choices: Sequence[Choice], op_names: Sequence[str]) ->
         yield from (MissingVariant(choice.shape_config, dtype, Reason.DTYPE_UNSUPPORTED, detail) for choice in choices)
         return
     for choice in choices:
-        try:
-            graph = run_again(_with_dtype(choice.prepared, getattr(torch, dtype)), states[id(choice.prepared.module)])
-            refused = find_refused_call(graph)
-        except SubjectError as failure:
-            refused = f"{failure.reason}: {failure.detail}"
+        graph = _cast_graph(choice, dtype, states[id(choice.prepared.module)], deadline)
+        if isinstance(graph, SubjectError):
+            yield MissingVariant(choice.shape_config, dtype, graph.reason, graph.detail)
         else:
-            if refused is None:
-                yield _variant(choice, dtype, graph, op_names)
-                continue
-        yield MissingVariant(choice.shape_config, dtype, Reason.DTYPE_UNSUPPORTED, refused)
+            yield _variant(choice, dtype, graph, chooser.op_names)
+
+
+def _cast_graph(choice: Choice, dtype: str, state: ModuleState, deadline: Deadline) -> Graph | SubjectError:
+    """Return the graph of a cast module on cast inputs, or why there is none (dtype_unsupported, timeout)."""
+    subject = choice.prepared.model.model_id
+    try:
+        graph = run_again(_with_dtype(choice.prepared, getattr(torch, dtype)), state, deadline)
+    except SubjectError as failure:
+        if failure.reason is Reason.TIMEOUT:
+            return failure
+        return SubjectError(subject, Reason.DTYPE_UNSUPPORTED, f"{failure.reason}: {failure.detail}")
+    refused = find_refused_call(graph)
+    return graph if refused is None else SubjectError(subject, Reason.DTYPE_UNSUPPORTED, refused)
 
 
 def _variant(choice: Choice, dtype: str, graph: Graph, op_names: Sequence[str]) -> Variant:
