@@ -108,7 +108,7 @@ class Chooser:
                 return choice
             if kept is None or choice.table == BATCH_ONLY:
                 kept = choice
-            if choice.table == BATCH_ONLY:
+            if not self._changes_more_than_batch(candidate.sizes):
                 break
         if kept is not None:
             return kept
@@ -120,9 +120,9 @@ class Chooser:
         """Yield what to try for a row, best first; a size that was tried before is not tried for another row."""
         own = self._sizes_of(self._base.table, config)
         if own is not None:
-            if self._vain[False] < _MAX_VAIN_TRIALS or own.keys() == {"batch"}:
+            if self._vain[False] < _MAX_VAIN_TRIALS or not self._changes_more_than_batch(own):
                 yield _Candidate(self._base.table, own)
-            if Resize(self._own, own).changed - {"batch"} and self._vain[True] < _MAX_VAIN_TRIALS:
+            if self._changes_more_than_batch(own) and self._vain[True] < _MAX_VAIN_TRIALS:
                 yield _Candidate(self._base.table, own, is_rebuilt=True)
         trials = 0
         for row in CONFIGS[1:] if config not in HELD_OUT else (config,):
@@ -130,6 +130,9 @@ class Chooser:
             if sizes is not None and trials < _MAX_STAND_INS:
                 trials += 1
                 yield _Candidate(BATCH_ONLY, sizes)
+
+    def _changes_more_than_batch(self, sizes: Sizes) -> bool:
+        return bool(Resize(self._own, sizes).changed - {"batch"})
 
     def _sizes_of(self, table: str, row: int) -> Sizes | None:
         """Return a row's sizes; None where they are no whole numbers or were tried before."""
@@ -141,9 +144,8 @@ class Chooser:
 
     def _try(self, config: int, candidate: _Candidate) -> Choice | SubjectError:
         self._seen.add(_key(candidate.sizes))
-        is_counted = bool(Resize(self._own, candidate.sizes).changed - {"batch"})
         choice = self._trace(config, candidate)
-        if is_counted:
+        if self._changes_more_than_batch(candidate.sizes):
             is_vain = isinstance(choice, SubjectError) or choice.graph.op_names != self.op_names
             self._vain[candidate.is_rebuilt] = self._vain[candidate.is_rebuilt] + 1 if is_vain else -(1 << 30)
         return choice

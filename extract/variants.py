@@ -75,7 +75,8 @@ def trace_variants(
 ) -> VariantTraces:
     """Trace a model at each shape config in each dtype; `held_out` adds rows 10 and 11 in float32 alone.
 
-    After `max_seconds` no more traces begin and what is left is missing, `timeout`; None: no bound.
+    After `max_seconds` no more traces begin and what is left is missing, `timeout`; None: no bound. Which row of
+    `batch_only` stands in for a refused one depends on the rows before it: equal calls give equal variants.
 
     Raises `SubjectError` where the model has no graph on meta tensors at its own sizes: a program that depends on
     values (`data_dependent`) has no variants, since another size may take another branch.
@@ -108,6 +109,20 @@ def variant_sizes(traces: VariantTraces) -> dict[int, Sizes]:
     return {variant.shape_config: variant.sizes for variant in traces.variants}
 
 
+def with_dtype(prepared: Prepared, dtype: torch.dtype) -> Prepared:
+    """Return the same with floating-point inputs of a dtype; others stay."""
+
+    def cast(argument: Any) -> Any:
+        is_floating = isinstance(argument, torch.Tensor) and argument.is_floating_point()
+        return argument.to(dtype) if is_floating else argument
+
+    def make_inputs(seed: int) -> Inputs:
+        inputs = prepared.make_inputs(seed)
+        return replace(inputs, args=tree_map(cast, inputs.args), kwargs=tree_map(cast, dict(inputs.kwargs)))
+
+    return replace(prepared, make_inputs=make_inputs)
+
+
 def _trace_in(
     dtype: str, choices: Sequence[Choice], chooser: Chooser, deadline: Deadline
 ) -> Iterator[Variant | MissingVariant]:
@@ -133,7 +148,7 @@ def _cast_graph(choice: Choice, dtype: str, state: ModuleState, deadline: Deadli
     """Return the graph of a cast module on cast inputs, or why there is none (dtype_unsupported, timeout)."""
     subject = choice.prepared.model.model_id
     try:
-        graph = run_again(_with_dtype(choice.prepared, getattr(torch, dtype)), state, deadline)
+        graph = run_again(with_dtype(choice.prepared, getattr(torch, dtype)), state, deadline)
     except SubjectError as failure:
         if failure.reason is Reason.TIMEOUT:
             return failure
@@ -164,17 +179,3 @@ def _cast_modules(choices: Sequence[Choice], dtype: torch.dtype) -> Mapping[int,
             module.to(dtype)
             states[id(module)] = ModuleState(module)
     return states
-
-
-def _with_dtype(prepared: Prepared, dtype: torch.dtype) -> Prepared:
-    """Return the same with floating-point inputs of a dtype; others stay."""
-
-    def cast(argument: Any) -> Any:
-        is_floating = isinstance(argument, torch.Tensor) and argument.is_floating_point()
-        return argument.to(dtype) if is_floating else argument
-
-    def make_inputs(seed: int) -> Inputs:
-        inputs = prepared.make_inputs(seed)
-        return replace(inputs, args=tree_map(cast, inputs.args), kwargs=tree_map(cast, dict(inputs.kwargs)))
-
-    return replace(prepared, make_inputs=make_inputs)

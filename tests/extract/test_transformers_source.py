@@ -1,13 +1,21 @@
 """Types of transformers become modules with inputs as their processors would make them; what cannot is told why."""
 
+from __future__ import annotations
+
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from extract.failure import Reason, SubjectError
 from extract.model_tracing import trace_model, trace_prepared
+from extract.shape_configs import Resize
+from extract.shape_expressions import evaluate
 from extract.sources import Preparation, list_models, prepare
+from extract.transformers_config import resize_config
 from extract.transformers_inputs import TABLES, load_rules
 from extract.transformers_source import head_classes, make_config
 
@@ -103,3 +111,52 @@ def test_caches_are_off_throughout_a_config() -> None:
 
     config = make_config("llava", row_of("llava"))
     assert not getattr(config.text_config, "use_cache", False)
+
+
+class Config(int):
+    """Stands for any config: each field is a number that its name decides, with fields of its own."""
+
+    def __getattr__(self, name: str) -> Config:
+        return Config(sum(map(ord, name)))
+
+
+def spelled_out(text: str) -> object:
+    """What an expression of the table asks for, calls as they are, at the model's own sizes."""
+    names = {"b": 1, "s": 32, "true": True, "false": False, **dict.fromkeys("cvta", Config(7))}
+    makers = "float uniform pixels ids tokens full ones zeros true_mask tensor grid boxes joined".split()
+    calls: dict[str, Any] = {name: partial(lambda *made: made, name) for name in makers}
+    calls |= {name: lambda size: size for name in ("height", "width", "length", "frames", "samples")}
+    calls |= {"first": lambda config, *fields: fields[-1], "sides": lambda config: (224, 224)}
+    return evaluate(text, names, calls)
+
+
+def test_scaled_spellings_are_the_inputs_of_the_row_at_the_models_own_sizes() -> None:
+    rows = {name: row for name, row in load_rules().types.items() if row.scaled}
+    assert len(rows) > 100
+    for name, row in rows.items():
+        for argument in row.scaled.keys() & row.inputs.keys():
+            expected = spelled_out(row.inputs[argument])
+            assert spelled_out(row.scaled[argument]) == expected, (name, argument)
+        assert row.scaled.keys() <= row.inputs.keys(), name
+
+
+def test_sizes_name_the_axes_that_inputs_have_and_other_sizes_change_these_alone() -> None:
+    clip = prepare("transformers/clip")
+    assert clip.sizes == {"batch": 1, "height": 224, "width": 224, "sequence": 32}
+    assert clip.with_sizes is not None
+    inputs = clip.with_sizes({"batch": 3, "height": 224, "width": 336, "sequence": 48}).make_inputs(0).kwargs
+    assert {name: tuple(value.shape) for name, value in inputs.items()} == {
+        "input_ids": (3, 48),
+        "pixel_values": (3, 3, 224, 336),
+    }
+    assert prepare("transformers/wav2vec2").sizes == {"batch": 1, "samples": 16000}
+
+
+def test_a_resized_config_keeps_the_spelling_of_its_sizes() -> None:
+    resize = Resize({"height": 224, "width": 224}, {"height": 448, "width": 336})
+    config = SimpleNamespace(image_size=32, img_size={"height": 64, "width": 64}, num_frames=8)
+    resize_config(config, resize)
+    assert (config.image_size, config.img_size, config.num_frames) == ([64, 48], {"height": 128, "width": 96}, 8)
+    config = SimpleNamespace(image_size=(30, 40))
+    resize_config(config, Resize({"height": 2}, {"height": 3}))
+    assert config.image_size == (45, 40)

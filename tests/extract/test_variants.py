@@ -12,7 +12,7 @@ from extract.hashing import signature_sha256, structure_sha256
 from extract.model_tracing import trace_model, trace_prepared
 from extract.shape_configs import BATCH_ONLY, CONFIGS, DTYPES, HELD_OUT, Resize, Sizes
 from extract.sources import Preparation, prepare
-from extract.variants import Variant, VariantTraces, _with_dtype, trace_variants, variant_sizes
+from extract.variants import Variant, VariantTraces, trace_variants, variant_sizes, with_dtype
 
 CONVOLUTIONS = "timm/test_resnet"
 FIXED_SIZE = "timm/test_vit"
@@ -38,7 +38,7 @@ def trace_fresh(model_id: str, variant: Variant, own: Sizes) -> Graph:
         prepared = prepared.with_sizes(variant.sizes)
     dtype = getattr(torch, variant.dtype)
     prepared.module.to(dtype)
-    return trace_prepared(_with_dtype(prepared, dtype)).graph
+    return trace_prepared(with_dtype(prepared, dtype)).graph
 
 
 @pytest.mark.parametrize("model_id", [CONVOLUTIONS, FIXED_SIZE, TEXT])
