@@ -33,14 +33,24 @@ class Piece:
     results: tuple[Ref, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A cut without its calls: which values of the whole graph it takes and leaves, and the records of the former."""
+
+    operands: tuple[Ref, ...]
+    results: tuple[OpRef, ...]
+    tensors: tuple[TensorMeta, ...]
+
+
 class Cutter:
     """Cuts ranges out of one graph; what cuts share is found once, so each costs as much as its range."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._last_use: dict[OpRef, int] = {}
-        for index, node in enumerate(graph.nodes):
-            self._last_use.update((ref, index) for ref in node.refs() if isinstance(ref, OpRef))
+        self._refs = [tuple(node.refs()) for node in graph.nodes]
+        for index, refs in enumerate(self._refs):
+            self._last_use.update((ref, index) for ref in refs if isinstance(ref, OpRef))
         self._last_use.update((ref, len(graph.nodes)) for ref in graph.outputs if isinstance(ref, OpRef))
         self._used: list[list[OpRef]] = [[] for _ in graph.nodes]
         for ref in self._last_use:
@@ -53,15 +63,13 @@ class Cutter:
         Raises `CutError`: the range is empty, leaves nothing behind, or writes into a tensor made outside it. With
         `allow_mutation` the last two are cut all the same: run in order on the same tensors, pieces stay exact.
         """
-        graph = self._graph
-        if not 0 <= start < end <= len(graph.nodes):
-            raise CutError("empty_range", f"[{start}, {end}) of {len(graph.nodes)} ops")
-        if not allow_mutation:
-            self._refuse_mutation(start, end)
-        results = self.live_results(start, end)
-        if not results and not allow_mutation:
-            raise CutError("no_output", f"nothing made in [{start}, {end}) is used later or returned")
-        return self._piece(range(start, end), results)
+        return self._piece(range(start, end), self._results(start, end, allow_mutation))
+
+    def outline(self, start: int, end: int) -> Outline:
+        """Return what ops [start, end) take and leave, as `cut` has it, without their calls; raises as it does."""
+        results = self._results(start, end, False)
+        operands = self._outside_operands(range(start, end), range(start, end))
+        return Outline(operands, results, _tensor_records(self._graph, operands))
 
     def cut_ops(self, ops: Sequence[int], end: int) -> Piece:
         """Return the ops named (ascending, all before `end`) as a piece whose outputs are what is needed from `end` on.
@@ -71,9 +79,20 @@ class Cutter:
         results = [ref for op in ops for ref in self._used[op] if self._last_use[ref] >= end]
         return self._piece(ops, tuple(sorted(results, key=_definition_order)))
 
+    def _results(self, start: int, end: int, allow_mutation: bool) -> tuple[OpRef, ...]:
+        num_ops = len(self._graph.nodes)
+        if not 0 <= start < end <= num_ops:
+            raise CutError("empty_range", f"[{start}, {end}) of {num_ops} ops")
+        if not allow_mutation:
+            self._refuse_mutation(start, end)
+        results = self.live_results(start, end)
+        if not results and not allow_mutation:
+            raise CutError("no_output", f"nothing made in [{start}, {end}) is used later or returned")
+        return results
+
     def _piece(self, ops: Sequence[int], results: tuple[OpRef, ...]) -> Piece:
         places = {op: place for place, op in enumerate(ops)}
-        operands = _outside_operands(self._graph, ops, places)
+        operands = self._outside_operands(ops, places)
         renamed: dict[Ref, Ref] = {ref: TensorRef(position) for position, ref in enumerate(operands)}
         nodes = tuple(_rename_node(self._graph.nodes[op], renamed, places) for op in ops)
         tensors = _tensor_records(self._graph, operands)
@@ -100,10 +119,14 @@ class Cutter:
             return op
 
         for index in range(start, end):
-            for ref in self._graph.nodes[index].refs():
+            for ref in self._refs[index]:
                 if isinstance(ref, OpRef) and ref.index >= start:
                     leaders[leader(index - start)] = leader(ref.index - start)
         return len({leader(op) for op in range(end - start)}) == 1
+
+    def _outside_operands(self, ops: Sequence[int], inside: Container[int]) -> tuple[Ref, ...]:
+        used = (ref for op in ops for ref in self._refs[op])
+        return tuple(dict.fromkeys(ref for ref in used if type(ref) is TensorRef or ref.index not in inside))
 
     def _refuse_mutation(self, start: int, end: int) -> None:
         if not any(self._written[start:end]):
@@ -121,7 +144,7 @@ class Cutter:
         for index in range(start, end):
             node = self._graph.nodes[index]
             shares = node.op in VIEW_OPS or bool(self._written[index])
-            roots[index] = next(node.refs(), None) if shares else None
+            roots[index] = next(iter(self._refs[index]), None) if shares else None
         return roots
 
 
@@ -165,15 +188,6 @@ def _root(ref: Ref, roots: dict[int, Ref | None], start: int) -> OpRef | None:
             return ref
         ref = shared
     return None
-
-
-def _outside_operands(graph: Graph, ops: Sequence[int], inside: Container[int]) -> tuple[Ref, ...]:
-    seen: dict[Ref, None] = {}
-    for op in ops:
-        for ref in graph.nodes[op].refs():
-            if isinstance(ref, TensorRef) or ref.index not in inside:
-                seen.setdefault(ref)
-    return tuple(seen)
 
 
 def _tensor_records(graph: Graph, operands: tuple[Ref, ...]) -> tuple[TensorMeta, ...]:

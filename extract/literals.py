@@ -30,8 +30,8 @@ def formed_json(form: Form, refs: list[Ref]) -> str:
 
 
 def _template(call: Node) -> Template:
-    args = ",".join([_text(arg) for arg in call.args])
-    named = {name: _text(value) for name, value in call.kwargs}
+    args = ",".join([value_json(arg) for arg in call.args])
+    named = {name: value_json(value) for name, value in call.kwargs}
     kwargs = ",".join([f"{_dumps(name)}:{text}" for name, text in named.items()])
     return read_template(f'{{"args":[{args}],"kwargs":{{{kwargs}}}}}')
 
@@ -49,10 +49,11 @@ def _ref_text(ref: Ref) -> str:
 def arguments_from_json(text: str) -> tuple[tuple[Arg, ...], tuple[tuple[str, Arg], ...]]:
     """Return a call's positional and keyword arguments; raises `ValueError` on a text that is not ours."""
     call = json.loads(text)
-    return tuple(_decode(arg) for arg in call["args"]), tuple((k, _decode(v)) for k, v in call["kwargs"].items())
+    args = tuple(value_from_json(arg) for arg in call["args"])
+    return args, tuple((name, value_from_json(value)) for name, value in call["kwargs"].items())
 
 
-def _text(value: Arg) -> str:
+def value_json(value: Arg) -> str:
     """Return the JSON of one value, marks for its slots; made as text, without the objects that an encoder takes."""
     if type(value) is int:
         return repr(value)
@@ -76,12 +77,13 @@ def _text(value: Arg) -> str:
 
 
 def _texts(values: tuple[Arg, ...]) -> str:
-    return f"[{','.join([_text(value) for value in values])}]"
+    return f"[{','.join([value_json(value) for value in values])}]"
 
 
-def _decode(value: Any) -> Arg:
+def value_from_json(value: Any) -> Arg:
+    """Return the value behind parsed JSON; raises `ValueError` on an object that is not ours."""
     if isinstance(value, list):
-        return ArgList(tuple(_decode(element) for element in value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return ArgList(tuple(value_from_json(element) for element in value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()  # pyright: ignore[reportUnknownVariableType]
@@ -96,11 +98,11 @@ def _decode_object(kind: str, content: Any) -> Arg:
     if kind == "tensor":
         return TensorRef(content)
     if kind == "tuple":
-        return tuple(_decode(element) for element in content)
+        return tuple(value_from_json(element) for element in content)
     if kind == "slice":
-        return ArgSlice(*(_decode(bound) for bound in content))
+        return ArgSlice(*(value_from_json(bound) for bound in content))
     if kind == "complex":
-        real, imaginary = (_decode(part) for part in content)
+        real, imaginary = (value_from_json(part) for part in content)
         return complex(real, imaginary)  # pyright: ignore[reportArgumentType, reportCallIssue]
     if kind == "float":
         return float(content)
