@@ -15,24 +15,12 @@ from typing import Any
 import torch
 
 from extract.canonical import bind, written_operands
-from extract.graph import Arg, Graph, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef, is_contiguous, iter_refs
+from extract.graph import Arg, Graph, Node, OpRef, iter_refs
+from extract.views import ALWAYS_VIEWS, Facts, facts_of, is_view, num_bytes
 
-# Views whatever the strides of their operand.
-_VIEWS = frozenset(
-    "view transpose permute t T mT H mH expand expand_as squeeze unsqueeze narrow select chunk split split_with_sizes "
-    "unbind movedim diagonal detach data as_strided unfold view_as broadcast_to swapaxes real imag tensor_split vsplit "
-    "hsplit dsplit view_as_real view_as_complex alias adjoint atleast_1d atleast_2d atleast_3d unflatten".split()
-)
-# Views of an operand that is contiguous and of the dtype asked for, else copies.
-_MAYBE_VIEWS = frozenset(
-    "reshape flatten contiguous ravel reshape_as to type float double half bfloat16 type_as long int bool cpu".split()
-)
 _CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d"})
 _TRANSPOSED = frozenset({"conv_transpose1d", "conv_transpose2d", "conv_transpose3d"})
 _FFT_PREFIX = "torch.fft."
-
-_Meta = TensorMeta | OutputMeta
-_Facts = Mapping[Ref, _Meta]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,81 +34,78 @@ class Cost:
 
 def estimate_cost(graph: Graph) -> Cost:
     """Return what one run of `graph` costs; linear in its ops."""
-    facts = _facts_of(graph)
-    operand_bytes = sum(_num_bytes(meta) for meta in graph.tensors)
+    facts = facts_of(graph)
+    operand_bytes = sum(num_bytes(meta) for meta in graph.tensors)
     num_flop = sum(_node_flop(node, facts) for node in graph.nodes)
     return Cost(num_flop, operand_bytes + _peak_of_values(graph, facts), operand_bytes)
 
 
-def _facts_of(graph: Graph) -> dict[Ref, _Meta]:
-    facts: dict[Ref, _Meta] = {TensorRef(index): meta for index, meta in enumerate(graph.tensors)}
-    for index, node in enumerate(graph.nodes):
-        facts.update({OpRef(index, output.path): output for output in node.outputs})
-    return facts
-
-
-def _num_bytes(meta: _Meta) -> int:
-    """Memory behind a tensor: an expanded one (stride 0) holds each element once."""
-    spanned = math.prod(size for size, step in zip(meta.shape, meta.stride, strict=True) if step or size == 0)
-    return spanned * getattr(torch, meta.dtype).itemsize
-
-
-def _node_flop(node: Node, facts: _Facts) -> float:
+def _node_flop(node: Node, facts: Facts) -> float:
     num_returned = float(sum(math.prod(output.shape) for output in node.outputs))
-    if node.op in _VIEWS:
+    if node.op in ALWAYS_VIEWS:
         return 0.0
-    op, pairs = bind(node)
-    formula = _FORMULAS.get(op)
-    bound = dict(pairs)
+    if not has_formula(node):
+        return num_returned
+    flop = formula_flop(node, facts)
+    return num_returned * _longest_operand(node, facts) if flop is None else flop
+
+
+def has_formula(node: Node) -> bool:
+    """Tell whether a call is a product, a convolution, attention or another op that more than its elements count in."""
+    return node.target.startswith(_FFT_PREFIX) or bind(node)[0] in _FORMULAS
+
+
+def formula_flop(node: Node, facts: Facts) -> float | None:
+    """Return the FLOP of such a call; None for a spelling that its formula does not know."""
+    num_returned = float(sum(math.prod(output.shape) for output in node.outputs))
     if node.target.startswith(_FFT_PREFIX):
         return 5.0 * num_returned * math.log2(max(num_returned, 2.0))  # 5 n log2 n: Cooley and Tukey's count
-    if formula is None:
-        return num_returned
+    op, pairs = bind(node)
     try:
-        return formula(bound, facts, num_returned)
-    except (KeyError, IndexError, ValueError, TypeError, AttributeError):
-        return num_returned * _longest_operand(node, facts)  # a spelling that the formula does not know
+        return _FORMULAS[op](dict(pairs), facts, num_returned)
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError, StopIteration):
+        return None
 
 
-def _longest_operand(node: Node, facts: _Facts) -> int:
+def _longest_operand(node: Node, facts: Facts) -> int:
     return max((max(facts[ref].shape, default=1) for ref in node.refs() if ref in facts), default=1)
 
 
-def _shape(bound: Mapping[str, Arg], facts: _Facts, *names: str) -> tuple[int, ...]:
+def _shape(bound: Mapping[str, Arg], facts: Facts, *names: str) -> tuple[int, ...]:
     ref: Any = next(bound[name] for name in names if name in bound)
     return facts[ref].shape
 
 
-def _matmul_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _matmul_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """2 m n k (`torch.utils.flop_counter.mm_flop`); the contracted size is the first factor's last."""
     return 2.0 * num_returned * _shape(bound, facts, "mat1", "batch1", "mat", "input")[-1]
 
 
-def _bilinear_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _bilinear_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """Two contractions, over both inputs' features."""
     weight = _shape(bound, facts, "weight")
     return 2.0 * num_returned * weight[1] * (weight[2] + 1)
 
 
-def _conv_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _conv_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """Per returned element one product with a filter, of in_channels / groups x kernel (`conv_flop_count`)."""
     return 2.0 * num_returned * math.prod(_shape(bound, facts, "weight")[1:])
 
 
-def _transposed_conv_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _transposed_conv_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """Per element of the input one filter, of out_channels / groups x kernel (`conv_flop_count`, transposed)."""
     given = math.prod(_shape(bound, facts, "input"))
     return 2.0 * given * math.prod(_shape(bound, facts, "weight")[1:]) + num_returned
 
 
-def _attention_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _attention_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """Two products over query x key pairs (`sdpa_flop_count`), and five passes for the softmax."""
     query, key, value = (_shape(bound, facts, name) for name in ("query", "key", "value"))
     num_pairs = math.prod(query[:-1]) * key[-2]
     return num_pairs * (2.0 * query[-1] + 2.0 * value[-1] + 5.0)
 
 
-def _multi_head_attention_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _multi_head_attention_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """Projections of query, key, value and output, and attention between them; sizes are (length, batch, features)."""
     query, key = _shape(bound, facts, "query"), _shape(bound, facts, "key")
     features, batch = query[-1], math.prod(query[1:-1])
@@ -128,7 +113,7 @@ def _multi_head_attention_flop(bound: Mapping[str, Arg], facts: _Facts, num_retu
     return projections + 4.0 * batch * query[0] * key[0] * features
 
 
-def _einsum_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _einsum_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """One multiply-add per combination of all indices: exact for two operands without an order to choose."""
     equation: Any = bound["equation"]
     given = equation.replace(" ", "").partition("->")[0].split(",")
@@ -144,7 +129,7 @@ def _einsum_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -
     return max(2.0 * math.prod(sizes.values()), num_returned)
 
 
-def _recurrent_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float) -> float:
+def _recurrent_flop(bound: Mapping[str, Arg], facts: Facts, num_returned: float) -> float:
     """Each weight matrix multiplies every vector of the sequence once."""
     shape = _shape(bound, facts, "input")
     params: Any = bound["params"]
@@ -152,7 +137,7 @@ def _recurrent_flop(bound: Mapping[str, Arg], facts: _Facts, num_returned: float
     return 2.0 * math.prod(shape[:-1]) * num_weights + num_returned
 
 
-_Formula = Callable[[Mapping[str, Arg], _Facts, float], float]
+_Formula = Callable[[Mapping[str, Arg], Facts, float], float]
 _FORMULAS: dict[str, _Formula] = {
     **dict.fromkeys(
         ("linear", "matmul", "mm", "bmm", "mv", "addmm", "addmv", "addbmm", "baddbmm", "dot"), _matmul_flop
@@ -167,43 +152,32 @@ _FORMULAS: dict[str, _Formula] = {
 }
 
 
-def _peak_of_values(graph: Graph, facts: _Facts) -> int:
+def _peak_of_values(graph: Graph, facts: Facts) -> int:
     """Follow the memory of what ops return: allocated at the op, freed when no value that shares it is used again."""
     owners = _memory_owners(graph, facts)
     dies_after = _last_uses(graph, owners)
     peak = held = 0
     for index, node in enumerate(graph.nodes):
-        own = sum(_num_bytes(output) for output in node.outputs) if owners[index] == index else 0
+        own = sum(num_bytes(output) for output in node.outputs) if owners[index] == index else 0
         held += own
         peak = max(peak, held + _workspace_bytes(node, facts))
         held -= sum(
-            sum(_num_bytes(output) for output in graph.nodes[dead].outputs) for dead in dies_after.get(index, ())
+            sum(num_bytes(output) for output in graph.nodes[dead].outputs) for dead in dies_after.get(index, ())
         )
     return peak
 
 
-def _memory_owners(graph: Graph, facts: _Facts) -> list[int | None]:
+def _memory_owners(graph: Graph, facts: Facts) -> list[int | None]:
     """Per op, the op whose memory its result lives in; None where that is an operand of the graph."""
     owners: list[int | None] = []
     for index, node in enumerate(graph.nodes):
         first = next(node.refs(), None)
-        shares = bool(written_operands(node)) or _is_view(node, first, facts)
+        shares = bool(written_operands(node)) or is_view(node, facts)
         if not shares or first is None:
             owners.append(index)
         else:
             owners.append(owners[first.index] if isinstance(first, OpRef) else None)
     return owners
-
-
-def _is_view(node: Node, first: Ref | None, facts: _Facts) -> bool:
-    if node.op in _VIEWS:
-        return True
-    if node.op == "getitem":
-        return not any(True for arg in node.args[1:] for _ in iter_refs(arg))  # an index tensor makes a copy
-    if node.op not in _MAYBE_VIEWS or first is None or first not in facts or not node.outputs:
-        return False
-    given, made = facts[first], node.outputs[0]
-    return given.dtype == made.dtype and is_contiguous(given.shape, given.stride)
 
 
 def _last_uses(graph: Graph, owners: list[int | None]) -> dict[int, list[int]]:
@@ -223,13 +197,13 @@ def _last_uses(graph: Graph, owners: list[int | None]) -> dict[int, list[int]]:
     return dies_after
 
 
-def _workspace_bytes(node: Node, facts: _Facts) -> int:
+def _workspace_bytes(node: Node, facts: Facts) -> int:
     """Memory of a kernel's own: operands laid out anew for products and convolutions, the matrix of attention scores.
 
     Which kernels do so depends on the machine; the figures are upper ends of what CPU kernels of torch 2.14 took.
     """
-    given = sum(_num_bytes(facts[ref]) for ref in node.refs() if ref in facts)
-    made = sum(_num_bytes(output) for output in node.outputs)
+    given = sum(num_bytes(facts[ref]) for ref in node.refs() if ref in facts)
+    made = sum(num_bytes(output) for output in node.outputs)
     if node.op in _CONVOLUTIONS or node.op in _TRANSPOSED:
         return given + made
     if node.op in ("matmul", "bmm", "baddbmm", "einsum", "lstm", "gru"):

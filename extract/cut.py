@@ -38,7 +38,7 @@ class Outline:
     """A cut without its calls: which values of the whole graph it takes and leaves, and the records of the former."""
 
     operands: tuple[Ref, ...]
-    results: tuple[OpRef, ...]
+    results: tuple[Ref, ...]
     tensors: tuple[TensorMeta, ...]
 
 

@@ -10,22 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from extract.call_forms import FormedCall, form_calls
-from extract.cut import Cutter
+from extract.cut import Cutter, Outline
 from extract.graph import Graph, OpRef, Ref, TensorMeta, TensorRef
 from extract.hashing import GraphHashes, hash_graph
 
 
 @dataclass(frozen=True, slots=True)
 class FormedCut:
-    """Ops [start, end) of a graph: their calls, with operands named as `extract.cut` names them, the tensors that they
-    take, the values that they leave, and the hashes of the cut."""
+    """Ops [start, end) of a graph: what they take and leave there, their calls and what they leave (`outputs`) with
+    operands named as `extract.cut` names them, and the hashes of the cut."""
 
     start: int
     end: int
+    outline: Outline
     calls: tuple[FormedCall, ...]
-    tensors: tuple[TensorMeta, ...]
     outputs: tuple[Ref, ...]
     hashes: GraphHashes
+
+    @property
+    def tensors(self) -> tuple[TensorMeta, ...]:
+        """The records of the operands, in the cut's order."""
+        return self.outline.tensors
 
 
 class FormedCutter:
@@ -49,10 +54,12 @@ class FormedCutter:
         calls = tuple([(form, [rename(ref) for ref in refs]) for form, refs in self.calls[start:end]])
         outputs = tuple([rename(ref) for ref in outline.results])
         hashes = hash_graph(Graph((), outline.tensors, outputs), calls)
-        return FormedCut(start, end, calls, outline.tensors, outputs, hashes)
+        return FormedCut(start, end, outline, calls, outputs, hashes)
 
 
 def form_graph(graph: Graph) -> FormedCut:
-    """Return a graph that was cut before in the form of a cut."""
+    """Return a whole graph in the form of a cut; the tensors that it does not use count as operands."""
     calls = tuple(form_calls(graph.nodes))
-    return FormedCut(0, len(calls), calls, graph.tensors, graph.outputs, hash_graph(graph, calls))
+    operands = tuple([TensorRef(index) for index in range(len(graph.tensors))])
+    outline = Outline(operands, graph.outputs, graph.tensors)
+    return FormedCut(0, len(calls), outline, calls, graph.outputs, hash_graph(graph, calls))

@@ -10,7 +10,7 @@ and regions without autocast are left out. Hashes survive both ways.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,8 +21,9 @@ from extract.arguments import UnsupportedArgument, decode, encode
 from extract.assembly import assemble
 from extract.canonical import canonical_op
 from extract.graph import Graph, Kind, Node, OpRef, OutputMeta, Ref, TensorMeta, TensorRef
+from extract.recorded_outputs import describe_outputs
 from extract.spelling import TENSOR_PROPERTIES, UnknownCallable, resolve, spell_call
-from extract.statistics import dtype_name, measure_tensor
+from extract.statistics import measure_tensor
 
 _METHOD_PREFIX = "torch.Tensor."
 _META_OUTPUTS = "passnet_outputs"
@@ -216,7 +217,7 @@ class _Reader:
         try:
             target, args, kwargs = self._spell(node)
         except UnknownCallable:
-            if node.users or list(_output_metas(node.meta.get("example_value"), ())):
+            if node.users or list(describe_outputs(node.meta.get("example_value"), ())):
                 raise
             return  # a note to torch itself, such as that an API was used
         node_args = tuple(encode(arg, self._refs.__getitem__, fx.Node) for arg in args)
@@ -269,12 +270,4 @@ def _inputs_first(tensors: tuple[TensorMeta, ...]) -> list[TensorMeta]:
 
 def _outputs_of(node: fx.Node) -> tuple[OutputMeta, ...]:
     known = node.meta.get(_META_OUTPUTS)
-    return known if known is not None else tuple(_output_metas(node.meta.get("example_value"), ()))
-
-
-def _output_metas(value: Any, path: tuple[int, ...]) -> Iterator[OutputMeta]:
-    if isinstance(value, torch.Tensor):
-        yield OutputMeta(path, tuple(value.shape), tuple(value.stride()), dtype_name(value.dtype))
-    elif isinstance(value, tuple | list):
-        for position, element in enumerate(value):
-            yield from _output_metas(element, (*path, position))
+    return known if known is not None else tuple(describe_outputs(node.meta.get("example_value"), ()))

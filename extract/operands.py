@@ -12,7 +12,7 @@ unit-variance initialisation, Mishkin and Matas, 2015, with a band instead of ex
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,19 +33,21 @@ _BAND = (0.25, 4.0)
 # role of other parameters has it, they would silence what they scale.
 _GAIN_WORDS = ("gain", "gamma", "scale", "temperature")
 _SMALLEST_VARIANCE = 1e-3
+_LEAST_POSITIVE = 0.5  # well away from 0, where roots, logarithms and quotients are steep
 
 
 @dataclass(frozen=True, slots=True)
 class OperandRecipe:
     """Makes the same operands each time: a run may write into them, so each run wants fresh ones.
 
-    `scales` multiplies drawn tensors, by position in the tensor table.
+    `scales` multiplies drawn tensors, by position in the tensor table; those in `positive` are magnitudes + 1/2.
     """
 
     graph: Graph
     seed: int
     ranges: Mapping[int, IndexRange]
     scales: Mapping[int, float] = field(default_factory=dict[int, float])
+    positive: frozenset[int] = frozenset()
 
     def make(self) -> list[torch.Tensor]:
         """Return one tensor per entry of the graph's table; costs one draw per element."""
@@ -61,12 +63,22 @@ class OperandRecipe:
             return stored_operand(meta)
         num_spanned = 1 + sum((size - 1) * step for size, step in zip(meta.shape, meta.stride, strict=True))
         memory = _draw(num_spanned if math.prod(meta.shape) else 0, dtype, meta, self.ranges.get(index), generator)
+        if index in self.positive:
+            memory.abs_().add_(_LEAST_POSITIVE)
         return memory.as_strided(meta.shape, meta.stride)
 
 
 def operand_recipe(graph: Graph, seed: int) -> OperandRecipe:
     """Return the recipe of a graph's operands by record alone, nothing run."""
     return OperandRecipe(graph, seed, index_ranges(graph))
+
+
+def meta_operands(tensors: Sequence[TensorMeta]) -> list[torch.Tensor]:
+    """Return one valueless tensor per record, in its shape, stride and dtype."""
+    return [
+        torch.empty_strided(meta.shape, meta.stride, dtype=getattr(torch, meta.dtype), device="meta")
+        for meta in tensors
+    ]
 
 
 def calibrate(recipe: OperandRecipe) -> OperandRecipe:

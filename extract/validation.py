@@ -19,9 +19,10 @@ from extract.budget import RealBudget
 from extract.custom_op_registration import NotRegistered, register_alone
 from extract.custom_ops import CustomOp, custom_targets, forbidden_import
 from extract.custom_schemas import declare_schema
-from extract.graph import Graph, TensorMeta
+from extract.graph import Graph
 from extract.hashing import hash_graph
 from extract.literals import arguments_json
+from extract.operands import meta_operands
 from extract.pieces import MIN_PIECE_OPS, choose_cuts, run_pieces
 from extract.real_validation import validate_on_real
 from extract.replay import replay
@@ -57,14 +58,6 @@ def validate(stored: StoredGraph, level: Level, budget: RealBudget | None = None
     if level == "fake":
         checks = [("runnable", "fake", _check_runnable), ("decomposable", "fake", _check_decomposable), *checks]
     return [judge(name, at, partial(check, stored)) for name, at, check in checks]
-
-
-def meta_operands(tensors: Sequence[TensorMeta]) -> list[torch.Tensor]:
-    """Return one valueless tensor per record, in its shape, stride and dtype."""
-    return [
-        torch.empty_strided(meta.shape, meta.stride, dtype=getattr(torch, meta.dtype), device="meta")
-        for meta in tensors
-    ]
 
 
 def _declare_schemas(ops: Sequence[CustomOp]) -> None:

@@ -33,7 +33,11 @@ NOUN_MODULES = (
     "extract.text",
     "extract.literals",
     "extract.cut",
+    "extract.formed_cut",
+    "mining.alignment",
     "mining.grammar",
+    "mining.instance",
+    "mining.instance_json",
 )
 
 
