@@ -52,10 +52,7 @@ class OperandRecipe:
     def make(self) -> list[torch.Tensor]:
         """Return one tensor per entry of the graph's table; costs one draw per element."""
         generator = torch.Generator().manual_seed(self.seed)
-        made = [self._operand(index, meta, generator) for index, meta in enumerate(self.graph.tensors)]
-        for index, scale in self.scales.items():
-            made[index].mul_(scale)
-        return made
+        return [self._operand(index, meta, generator) for index, meta in enumerate(self.graph.tensors)]
 
     def _operand(self, index: int, meta: TensorMeta, generator: torch.Generator) -> torch.Tensor:
         dtype: torch.dtype = getattr(torch, meta.dtype)
@@ -65,6 +62,8 @@ class OperandRecipe:
         memory = _draw(num_spanned if math.prod(meta.shape) else 0, dtype, meta, self.ranges.get(index), generator)
         if index in self.positive:
             memory.abs_().add_(_LEAST_POSITIVE)
+        if index in self.scales:
+            memory.mul_(self.scales[index])
         return memory.as_strided(meta.shape, meta.stride)
 
 
@@ -104,7 +103,7 @@ def calibrate(recipe: OperandRecipe) -> OperandRecipe:
     torch.manual_seed(recipe.seed)
     with torch.no_grad():
         replay(recipe.graph, operands, execute=execute)
-    return replace(recipe, scales=scales)
+    return replace(recipe, scales={**recipe.scales, **scales})
 
 
 def _weight_of(graph: Graph, node: Node, seen: set[int]) -> int | None:

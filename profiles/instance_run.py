@@ -1,20 +1,21 @@
 """A rendered instance to its outputs: seeded operands, legal and scaled so that outputs are finite, and one real run.
 
 Operands are drawn in float32 and cast down, so that the dtypes of one instance take the same values. Whatever is
-decided by running or looking at values (weights rescaled by a calibrating run, `extract.operands`) is decided on the
-instance's float32 twin: dtypes of one instance share it.
+decided by running or looking at values (weights rescaled by a calibrating run, `extract.operands`; inputs shrunk where
+values would leave the range in which half precision computes well) is decided on the instance's float32 twin: dtypes of
+one instance share it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import torch
 
-from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, TensorMeta, TorchConstant
+from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, TensorMeta, TensorRef, TorchConstant
 from extract.operands import OperandRecipe, calibrate, operand_recipe
 from extract.positive_operands import positive_operands
 from extract.recorded_outputs import record_outputs
@@ -24,6 +25,12 @@ MAX_DISAGREEMENT: Final = 16.0
 """In units of epsilon. Of 330 random cuts of 4 to 62 ops in 38 models, half were within 0.8, all but three within 4;
 the worst, attention without its scale, was at 9.3."""
 
+_MAX_SHRINKS: Final = 4
+_SHRINK: Final = 0.25
+_MAX_VALUE: Final = 8192.0  # an eighth of float16's range, which leaves room for sums
+_MAX_EXPONENT: Final = 8.0  # e**8 is 3,000; half precision keeps an exponent of 8 to 1/256 (float16) or 1/32 (bfloat16)
+_MASKED: Final = -1000.0  # what is below stands for minus infinity: the lowest value of some dtype, -10000, ...
+_EXPONENTIALS: Final = frozenset("exp expm1 softmax log_softmax logsumexp".split())
 _HALVES: Final = frozenset({"float16", "bfloat16"})
 
 
@@ -39,9 +46,17 @@ def run_instance(graph: Graph, seed: int, recipe: OperandRecipe | None = None) -
 
 
 def instance_recipe(graph: Graph, seed: int) -> OperandRecipe:
-    """Return how to draw the operands of an instance's graph, in float32; runs the graph once, in float32."""
+    """Return how to draw the operands of an instance's graph, in float32; runs the graph in float32, twice or more."""
     twin = record_outputs(float32_twin(graph))
-    return calibrate(replace(operand_recipe(twin, seed), positive=positive_operands(twin)))
+    drawn = replace(operand_recipe(twin, seed), positive=positive_operands(twin))
+    inputs = [index for index, meta in enumerate(twin.tensors) if meta.kind == "input" and meta.dtype == "float32"]
+    recipe = calibrate(drawn)
+    for attempt in range(1, _MAX_SHRINKS + 1):
+        if _is_tame(recipe):
+            break
+        scales = {index: _SHRINK**attempt for index in inputs if index not in drawn.positive}
+        recipe = calibrate(replace(drawn, scales=scales))
+    return recipe
 
 
 def make_operands(graph: Graph, recipe: OperandRecipe) -> list[torch.Tensor]:
@@ -70,6 +85,34 @@ def float32_twin(graph: Graph) -> Graph:
     tensors = tuple([replace(meta, dtype=_wide(meta.dtype)) for meta in graph.tensors])
     nodes = tuple([_widen_call(node) for node in graph.nodes])
     return Graph(nodes, tensors, graph.outputs)
+
+
+def _is_tame(recipe: OperandRecipe) -> bool:
+    """Tell whether a run of the float32 twin stays within `_MAX_VALUE`, and its exponents within `_MAX_EXPONENT`."""
+    graph, operands = recipe.graph, recipe.make()
+    exponents = {next(node.refs(), None) for node in graph.nodes if node.op.rstrip("_") in _EXPONENTIALS}
+    largest = [_largest(tensor) for index, tensor in enumerate(operands) if TensorRef(index) in exponents]
+    is_tame = all(size <= _MAX_EXPONENT for size in largest)
+
+    def execute(index: int, run: Callable[[], Any]) -> Any:
+        nonlocal is_tame
+        returned = run()
+        most = _MAX_EXPONENT if OpRef(index) in exponents else _MAX_VALUE
+        parts = returned if isinstance(returned, tuple | list) else (returned,)
+        is_tame = is_tame and all(_largest(part) <= most for part in parts)
+        return returned
+
+    torch.manual_seed(recipe.seed)
+    replay(graph, operands, execute=execute)
+    return is_tame
+
+
+def _largest(value: Any) -> float:
+    """Return the largest magnitude of a floating-point tensor's values that are not masked; nan counts as infinite."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or not value.numel():
+        return 0.0
+    kept = value.detach().nan_to_num(math.inf, math.inf, -math.inf)
+    return float(torch.where(kept < _MASKED, 0.0, kept.abs()).max())
 
 
 def _distance(expected: torch.Tensor, got: torch.Tensor, most: float) -> float:

@@ -94,9 +94,15 @@ def test_the_twin_of_a_half_precision_instance_is_the_float32_one() -> None:
         lambda m, x: torch.log(x.mean(-1)),
         lambda m, x: x / x.sum(-1, keepdim=True),
         lambda m, x: x.pow(0.5).neg(),
+        lambda m, x: (50 * x).softmax(-1),
+        lambda m, x: (x @ x.t()).exp(),
+        lambda m, x: x * x.mul(30).exp(),
+        lambda m, x: (100 * x).pow(3),
+        lambda m, x: torch.arange(64, device=x.device) * x,
+        lambda m, x: (40 * x).masked_fill(x > 0, torch.finfo(x.dtype).min).softmax(-1),
     ],
 )
-def test_roots_logarithms_and_quotients_of_operands_are_finite_and_agree(body: Any) -> None:
+def test_what_is_steep_or_leaves_the_range_of_half_precision_is_finite_and_agrees(body: Any) -> None:
     graphs = {
         dtype: trace_module(
             Program(body).to("meta"), (torch.empty(8, 64, device="meta", dtype=getattr(torch, dtype)),), subject="test"
