@@ -34,6 +34,7 @@ class Reason(StrEnum):
     DTYPE_UNSUPPORTED = "dtype_unsupported"
     DUPLICATE_CONFIG = "duplicate_config"
     CURVE_FAILED = "curve_failed"
+    TRACE_CHANGED = "trace_changed"
     UNTRACKED_TENSOR = "untracked_tensor"
     UNSUPPORTED_ARGUMENT = "unsupported_argument"
     NO_TENSOR_OUTPUT = "no_tensor_output"

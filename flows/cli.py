@@ -20,6 +20,7 @@ from flows import looking, mined, reading
 from flows.crosscheck_command import crosscheck
 from flows.curves_command import curves
 from flows.export_command import export
+from flows.generalize_command import generalize
 from flows.import_command import import_
 from flows.mine_command import mine
 from flows.refresh_command import refresh
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 
 _INTERRUPTED: Final = 130
-_SAY_SO_THEMSELVES: Final = ("refresh", "validate", "import", "mine", "curves")  # that they were stopped
+_SAY_SO_THEMSELVES: Final = ("refresh", "validate", "import", "mine", "curves", "generalize")  # that they were stopped
 _GIVEN_CHARS: Final = 160
 _OS_ERROR: Final = 2  # a path that cannot be what was asked of it; a full disk is storage.errors.WriteError
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
@@ -41,6 +42,7 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (validate, "passnet validate --level real --limit 100 --workers 2"),
     (mine, "passnet mine --kinds classical,single_op --learn"),
     (curves, "passnet curves --target cuda:a30 --limit 20"),
+    (generalize, "passnet generalize --limit 20"),
     (reading.tables, "passnet tables graphs"),
     (reading.sql, 'passnet sql "SELECT op, count(*) FROM nodes GROUP BY op ORDER BY 2 DESC LIMIT 5"'),
     (looking.show, "passnet show timm/resnet18"),

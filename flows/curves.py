@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.curve_plan import DEFAULT_TARGETS, check_targets
+from flows.in_order import commit_in_order
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import read_model_list
 from storage.corpus import Corpus
@@ -126,26 +126,20 @@ def curves_of(
 
 
 def _run_shards(session: CurveSession, chosen: Sequence[Candidate]) -> tuple[int, int]:
-    pending: deque[PrefectFuture[CurveReport]] = deque()
-    num_made = num_failed = num_committed = 0
+    reports: list[CurveReport] = []
 
-    def commit_next() -> None:
-        nonlocal num_made, num_failed, num_committed
-        report = pending.popleft().result()
-        commit_curves(session, num_committed, report)
-        num_committed += 1
-        num_made += report.num_made
-        num_failed += report.num_failed
+    def submitted() -> Iterator[PrefectFuture[CurveReport]]:
+        for number, shard in enumerate(_shards_of(chosen)):
+            if session.is_over:
+                return
+            yield curve_shard.submit(session, number, shard)
 
-    for number, shard in enumerate(_shards_of(chosen)):
-        if session.is_over:
-            break
-        pending.append(curve_shard.submit(session, number, shard))
-        if len(pending) > session.pool.num_workers:
-            commit_next()
-    while pending:
-        commit_next()
-    return num_made, num_failed
+    def commit(number: int, report: CurveReport) -> None:
+        commit_curves(session, number, report)
+        reports.append(report)
+
+    commit_in_order(submitted(), commit, session.pool.num_workers)
+    return sum(report.num_made for report in reports), sum(report.num_failed for report in reports)
 
 
 def new_run_id() -> str:

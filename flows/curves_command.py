@@ -56,18 +56,13 @@ def curves(
 def _check(corpus: Path, target: str, models: Path | None) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.curve_plan import check_targets
-    from flows.refresh_plan import read_model_list
+    from flows.refresh_plan import check_listed
     from storage.corpus import Corpus
-    from storage.errors import UsageError
 
     check_targets(target)
-    names = () if models is None else read_model_list(models)
     with Corpus.open(corpus, write=True) as opened:
-        if names and not set(names) & opened.traced_models():
-            raise UsageError(
-                f"{corpus} has a graph of no model that {models} lists, such as {names[0]}",
-                'list ids as `passnet sql "SELECT model_id FROM graph_sources"` gives them, or trace these first',
-            )
+        if models is not None:
+            check_listed(opened, models)
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> CurveSummary:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from flows.curve_plan import check_targets
+from flows.in_order import commit_in_order
 from flows.mining_plan import DEFAULT_KINDS, FUSIBLE_TARGET, MAX_LENGTH, NUM_FOLDS, MiningConfig, check_kinds
 from flows.progress import REPORTER, Reporter
 from mining.folding import FoldingConfig
@@ -159,21 +159,12 @@ def _commit_in_order(
     num_workers: int,
     reporter: Reporter,
 ) -> None:
-    """Commit the shards of an iterator that submits each when it is asked, a few ahead."""
-    pending: deque[PrefectFuture[MiningReport]] = deque()
-
-    def commit_next() -> None:
-        report = pending.popleft().result()
+    def commit(_: int, report: MiningReport) -> None:
         session.corpus.commit(report.staged, session.run_id, config)
         for _ in range(report.num_graphs):
             reporter.advance("", False)
 
-    for future in submitted:
-        pending.append(future)
-        if len(pending) > num_workers + 1:
-            commit_next()
-    while pending:
-        commit_next()
+    commit_in_order(submitted, commit, num_workers + 1)
 
 
 def new_run_id() -> str:

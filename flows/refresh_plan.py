@@ -91,6 +91,16 @@ def read_model_list(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(model_id_of(name) for _, name in read_lines(path, "model list", "timm/resnet18")))
 
 
+def check_listed(corpus: Corpus, models_file: Path) -> None:
+    """Refuse a list none of whose models has a graph in the corpus; raises UsageError."""
+    names = read_model_list(models_file)
+    if not set(names) & corpus.traced_models():
+        raise UsageError(
+            f"{corpus.root} has a graph of no model that {models_file} lists, such as {names[0]}",
+            'list ids as `passnet sql "SELECT model_id FROM graph_sources"` gives them, or trace these first',
+        )
+
+
 def read_lines(path: Path, what: str, example: str) -> list[tuple[int, str]]:
     """Return the lines of a list file that name something, with their numbers, comments (`#`) taken off.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.budget import RealBudget
 from extract.sandbox import ChildFailed, Limits, StartFailed
+from flows.in_order import commit_in_order
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import read_model_list
 from storage.corpus import Corpus
@@ -122,25 +122,19 @@ def validate_missing(
     deadline = None if config.max_seconds is None else time.monotonic() + config.max_seconds
     session = ValidationSession(corpus, pool, _advance(reporter), deadline)
     reporter.begin(len(chosen), "checking", "checked", "graphs")
-    pending: deque[PrefectFuture[ValidationReport]] = deque()
     outcomes: list[GraphOutcome] = []
-    num_committed = 0
 
-    def commit_next() -> None:
-        nonlocal num_committed
-        report = pending.popleft().result()
-        commit_verdicts(session, num_committed, report, config.run_id, asdict(config))
-        num_committed += 1
+    def submitted() -> Iterator[PrefectFuture[ValidationReport]]:
+        for number, shard in enumerate(_shards_of(chosen)):
+            if session.is_over:
+                return
+            yield validate_shard.submit(session, number, shard, config)
+
+    def commit(number: int, report: ValidationReport) -> None:
+        commit_verdicts(session, number, report, config.run_id, asdict(config))
         outcomes.extend(report.outcomes)
 
-    for number, shard in enumerate(_shards_of(chosen)):
-        if session.is_over:
-            break
-        pending.append(validate_shard.submit(session, number, shard, config))
-        if len(pending) > pool.num_workers + 1:
-            commit_next()
-    while pending:
-        commit_next()
+    commit_in_order(submitted(), commit, pool.num_workers + 1)
     return outcomes, len(candidates) - len(outcomes)
 
 

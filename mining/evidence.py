@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from extract.shape_configs import Sizes
 from mining.expression import (
     Axis,
     Constraint,
@@ -15,7 +16,6 @@ from mining.expression import (
     FloorDivision,
     IfOne,
     Number,
-    Sizes,
     Sum,
     add,
     multiply,

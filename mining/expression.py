@@ -7,12 +7,11 @@ Expressions are plain values whose sums and products are flat, so that `parse(e.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import UnionType
 
-Sizes = Mapping[str, int]
-"""The absolute size of each named axis."""
+from extract.shape_configs import Sizes
 
 
 class ExpressionError(ValueError):

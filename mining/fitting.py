@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from extract.shape_configs import Sizes
 from mining.axis_fitting import solve_exact, solve_floor
 from mining.evidence import division_constraints, has_evidence
-from mining.expression import Axis, Expression, IfOne, Number, Sizes, add, floor_divide, multiply
+from mining.expression import Axis, Expression, IfOne, Number, add, floor_divide, multiply
 from mining.forms import MIN_VALUES, Forms, Values, cost
 
 _MAX_ROUNDS: Final = 3

@@ -9,7 +9,7 @@ its hash proves it (definitions.md section 5).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,17 +17,10 @@ from extract.call_forms import Form, FormedCall
 from extract.formed_cut import FormedCut
 from extract.graph import Arg, Graph, Kind, Node, TensorMeta
 from extract.hashing import hash_graph
+from extract.shape_configs import Sizes
 from mining.literal_changes import Differs, Path, changed_call, literal_changes
 
 ALGORITHM: Final = "passnet-instance/1"
-
-AXES: Final = ("batch", "height", "width", "sequence", "frames", "samples")
-"""Names of the axes of models' inputs, in the order of the columns of `data/shape_configs.csv`."""
-
-DTYPES: Final = ("float32", "float16", "bfloat16")
-
-Sizes = Mapping[str, int]
-"""The size of each axis that the inputs of a model have, such as batch 2, height 224, width 224."""
 
 
 @dataclass(frozen=True, slots=True)

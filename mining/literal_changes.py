@@ -84,6 +84,18 @@ def changed_call(node: Node, changes: Sequence[tuple[Path, Arg]]) -> Node:
     return Node(node.op, node.target, tuple(args), tuple(kwargs.items()), node.outputs)
 
 
+def literal_at(node: Node, path: Path) -> Arg:
+    """Return what a call has at a path; raises ValueError for a path that leads nowhere."""
+    name, *rest = path
+    try:
+        arg = dict(node.kwargs)[name] if isinstance(name, str) else node.args[name]
+        for step in rest:
+            arg = (_parts(arg) or ())[int(step)]
+    except LookupError as error:
+        raise ValueError(f"{node.op} has no argument at {path}") from error
+    return arg
+
+
 def _put(old: Arg, path: Sequence[str | int], value: Arg) -> Arg:
     parts = _parts(old)
     if not path:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, Protocol, cast
 
+from extract.shape_configs import Sizes
 from mining.evidence import find_constraints
-from mining.expression import Constraint, Expression, ExpressionError, Sizes, multiply
+from mining.expression import Constraint, Expression, ExpressionError, multiply
 from mining.fitting import Fit, Fitter
 
 Path = tuple[str | int, ...]

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from storage.columns import INT_LIST, TIMESTAMP, column, signature
 from storage.curve_schemas import FUSION_BOUNDARIES, KERNEL_CURVES, WINDOW_COUNTS
+from storage.instance_schemas import GENERALIZATIONS, INSTANCES, MISSING_INSTANCES, VARIANTS
 from storage.mining_schemas import (
     EXCLUDED_RANGES,
     GRAMMARS,
@@ -23,7 +24,7 @@ from storage.mining_schemas import (
     SUBGRAPHS,
 )
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -340,6 +341,10 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "kernel_curves": KERNEL_CURVES,
     "fusion_boundaries": FUSION_BOUNDARIES,
     "window_counts": WINDOW_COUNTS,
+    "variants": VARIANTS,
+    "generalizations": GENERALIZATIONS,
+    "instances": INSTANCES,
+    "missing_instances": MISSING_INSTANCES,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -364,6 +369,10 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "kernel_curves": ("signature_sha256", "target", "counter", "is_exact"),
     "fusion_boundaries": ("signature_sha256", "target", "counter", "is_exact", "position"),
     "window_counts": ("window_key",),
+    "variants": ("model_id", "shape_config", "dtype"),
+    "generalizations": ("subgraph_sha256",),
+    "instances": ("subgraph_sha256", "shape_config", "dtype"),
+    "missing_instances": ("subgraph_sha256", "shape_config", "dtype"),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -391,6 +400,10 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "kernel_curves": "How many kernels the first ops of a graph are compiled to, op by op.",
     "fusion_boundaries": "Each step of a curve up, and why the op joined no kernel before it.",
     "window_counts": "Counts of small programs that curves share; known ones are not planned again.",
+    "variants": "Models traced again at other sizes and in other dtypes, or why not.",
+    "generalizations": "Subgraphs that were generalized: from which model, and what their sizes follow from.",
+    "instances": "Subgraphs at a shape and in a dtype, as recipes.",
+    "missing_instances": "Shapes and dtypes of a subgraph that are no instance, and why.",
 }
 
 

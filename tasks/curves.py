@@ -23,8 +23,9 @@ from extract.failure import Reason
 from extract.sandbox import ChildFailed, Sandbox
 from profiles.kernels.curve import ALGORITHM, Count, Counts
 from storage.corpus import Corpus, Staged
+from storage.payloads import graph_payloads
 from storage.query import run_query
-from storage.records import Failure, failure_table, rows_to_table, tables_to_bytes
+from storage.records import Failure, failure_table, rows_to_table
 from tasks.sandbox_pool import SandboxPool
 
 STEP = "curve"
@@ -133,7 +134,8 @@ def curve_shard(session: CurveSession, number: int, candidates: Sequence[Candida
     tables: dict[str, list[pa.Table]] = {}
     num_failed = num_made = 0
     with session.pool.lease() as sandbox:
-        for candidate, payload in _payloads(session.corpus, candidates):
+        payloads = graph_payloads(session.corpus, [candidate.signature_sha256 for candidate in candidates])
+        for candidate, (_, payload) in zip(candidates, payloads, strict=True):
             if session.is_over:
                 break
             made = _GraphCurve(session, sandbox, candidate, payload).make()
@@ -256,14 +258,3 @@ class _GraphCurve:
         said = f"{self._session.job.target}: {detail}"
         row = Failure(candidate.signature_sha256, STEP, reason, said, run_id, self._seconds, datetime.now(UTC))
         return failure_table([row])
-
-
-def _payloads(corpus: Corpus, candidates: Sequence[Candidate]) -> Iterable[tuple[Candidate, bytes]]:
-    """Yield each graph's rows as a child takes them; a shard's graphs are read together."""
-    among = pc.field("signature_sha256").isin([candidate.signature_sha256 for candidate in candidates])
-    tables = {name: corpus.read(name, filters=among) for name in ("graphs", "graph_texts", "nodes")}
-    for candidate in candidates:
-        own = pc.field("signature_sha256") == candidate.signature_sha256
-        rows = {name: table.filter(own) for name, table in tables.items()}
-        rows["nodes"] = rows["nodes"].sort_by("index")
-        yield candidate, tables_to_bytes(rows)

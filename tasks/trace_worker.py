@@ -97,13 +97,13 @@ def answer(header: Header, payload: bytes) -> tuple[Header, bytes]:
     """Answer one request; whatever the model in it raises becomes a failure in the reply."""
     started = time.perf_counter()
     try:
-        _take_config(header)
+        take_config(header)
         reply, reply_payload = _HANDLERS[header["do"]](header, payload)
     except (SystemExit, KeyboardInterrupt) as error:
         reply, reply_payload = {"failure": explain(error)}, b""
     except Exception as error:  # foreign code
         reply, reply_payload = {"failure": explain(error)}, b""
-    _restore_defaults()
+    restore_defaults()
     gc.collect()
     return {**reply, "seconds": time.perf_counter() - started}, reply_payload
 
@@ -231,7 +231,7 @@ _HANDLERS = {
 }
 
 
-def _take_config(header: Header) -> None:
+def take_config(header: Header) -> None:
     """Let the model that a request is about be built from the config that came with it."""
     if header.get("config") is not None:
         from extract.hub_config import ModelConfig
@@ -240,7 +240,7 @@ def _take_config(header: Header) -> None:
         use_config(header["model_id"], ModelConfig.read(header["config"]))
 
 
-def _restore_defaults() -> None:
+def restore_defaults() -> None:
     """Undo the global settings that a model's code most often changes, so that the next one starts alike."""
     import torch
 

@@ -20,8 +20,9 @@ from extract.failure import Reason
 from extract.hub_config import ModelConfig
 from extract.sandbox import ChildFailed, Sandbox
 from storage.corpus import Corpus, Staged
+from storage.model_configs import configs_of_models
 from storage.query import run_query
-from storage.records import config_from_row, rows_to_table, tables_from_bytes, tables_to_bytes
+from storage.records import rows_to_table, tables_from_bytes, tables_to_bytes
 from tasks.levels import CHECKS, FIDELITY, LEVELS_REACHED
 from tasks.sandbox_pool import SandboxPool
 
@@ -114,14 +115,9 @@ def find_candidates(
         missing = tuple(name for name in wanted if name not in row["judged"])
         if missing:
             found.append(Candidate(row["signature_sha256"], row["model_id"], missing))
-    configs = _configs_of(corpus, [candidate.model_id for candidate in found if candidate.model_id.startswith("hub/")])
+    from_hub = [candidate.model_id for candidate in found if candidate.model_id.startswith("hub/")]
+    configs = configs_of_models(corpus, from_hub)
     return [replace(candidate, config=configs.get(candidate.model_id)) for candidate in found]
-
-
-def _configs_of(corpus: Corpus, model_ids: Sequence[str]) -> dict[str, ModelConfig]:
-    """Return the config that each of these models of the Hub is built from."""
-    rows = run_query(corpus, "configs_of_models", {"model_ids": list(model_ids)}) if model_ids else []
-    return {row["model_id"]: config_from_row({name: row[name] for name in row if name != "model_id"}) for row in rows}
 
 
 @task(name="validate-shard", task_run_name="validate-shard-{number}", cache_policy=NO_CACHE, persist_result=False)

@@ -26,8 +26,9 @@ from extract.graph import (
     map_refs,
 )
 from extract.hashing import hash_graph
+from extract.shape_configs import DTYPES
 from mining.alignment import align
-from mining.instance import DTYPES, Instance, NoInstance, Override, Variant, instance_sha256, make_instance, render
+from mining.instance import Instance, NoInstance, Override, Variant, instance_sha256, make_instance, render
 from mining.instance_json import overrides_from_json, overrides_json
 from tests.mining.traced_variants import traced
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from extract.shape_configs import Sizes
 from mining.evidence import find_refusals
-from mining.expression import Expression, ExpressionError, Sizes
+from mining.expression import Expression, ExpressionError
 from mining.expression_text import parse
 from mining.fitting import Fitter
 from mining.symbolic import NotSymbolic, Place, SymbolicSubgraph, fit, fit_subgraph

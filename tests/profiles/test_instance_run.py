@@ -13,8 +13,9 @@ import torch
 from extract.cut import CutError, Cutter
 from extract.formed_cut import FormedCutter
 from extract.graph import Graph
+from extract.shape_configs import DTYPES
 from extract.tracer import trace_module
-from mining.instance import DTYPES, Variant, make_instance, render
+from mining.instance import Variant, make_instance, render
 from profiles.instance_run import (
     MAX_DISAGREEMENT,
     disagreement,

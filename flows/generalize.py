@@ -1,0 +1,156 @@
+"""Stored subgraphs in, instances out: choose a graph for each, re-trace models in children, commit in order, report.
+
+A run can be killed at any moment and started again: the manifest alone decides which subgraphs were generalized. Where
+a graph fails, its subgraphs are cut out of the next graph that holds them.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from prefect import flow
+from prefect.futures import PrefectFuture
+from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+
+from extract.sandbox import ChildFailed, Limits, StartFailed
+from flows.generalize_plan import MAX_BYTES, MODEL_SECONDS, check_bounds
+from flows.in_order import commit_in_order
+from flows.progress import REPORTER, Reporter
+from flows.refresh_plan import read_model_list
+from storage.corpus import Corpus
+from storage.errors import CorpusError
+from storage.query import run_query
+from tasks.generalize import (
+    Candidate,
+    GeneralizeJob,
+    GeneralizeReport,
+    GeneralizeSession,
+    commit_instances,
+    find_candidates,
+    generalize_shard,
+)
+from tasks.sandbox_pool import SandboxPool
+
+_WORKER = "tasks.generalize_worker"
+_GRAPHS_PER_SHARD = 4  # what a kill loses at most, per worker: some half a minute
+_SPARE_SECONDS = 120.0  # beside the traces: building, cutting, hashing; after it the child is killed
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralizeSummary:
+    """Figures of one run: subgraphs and instances made now, graphs that failed and that are left (for a bound), and
+    what stands, as rows of `storage/sql/generalize_summary.sql` and `generalize_reasons.sql`. `seconds`: wall time."""
+
+    corpus: str
+    num_subgraphs: int
+    num_instances: int
+    num_failed: int
+    num_left: int
+    domains: tuple[dict[str, Any], ...]
+    reasons: tuple[dict[str, Any], ...]
+    seconds: float
+
+
+@flow(name="generalize", task_runner=cast("TaskRunner[Any]", ThreadPoolTaskRunner()), persist_result=False)
+def generalize(
+    corpus: str = "data/corpus",
+    models_file: str | None = None,
+    limit: int | None = None,
+    workers: int | None = None,
+    max_bytes: int = MAX_BYTES,
+    max_params: int | None = None,
+    model_seconds: float = MODEL_SECONDS,
+) -> GeneralizeSummary:
+    """Make the instances of the mined subgraphs that have none, and return what stands then.
+
+    `limit` bounds the graphs, by signature; `workers` is the number of children (default: one per CPU); an instance
+    that moves more than `max_bytes` is left out, and after `model_seconds` no more variants of a model are traced.
+    Raises UsageError before any write.
+    """
+    started = time.monotonic()
+    check_bounds(max_bytes, model_seconds)
+    model_ids = read_model_list(Path(models_file)) if models_file else None
+    reporter = REPORTER.get()
+    with Corpus.open(corpus, write=True) as opened:
+        job = GeneralizeJob(new_run_id(), max_bytes, max_params, model_seconds)
+        reports, num_left = generalize_missing(opened, job, workers or os.cpu_count() or 1, reporter, model_ids, limit)
+        reporter.stage("writing the catalogue")
+        if opened.is_fragmented():
+            opened.compact()
+        opened.write_catalogue()
+        return GeneralizeSummary(
+            str(opened.root),
+            sum(report.num_subgraphs for report in reports),
+            sum(report.num_instances for report in reports),
+            sum(report.num_failed for report in reports),
+            num_left,
+            tuple(run_query(opened, "generalize_summary")),
+            tuple(run_query(opened, "generalize_reasons")),
+            time.monotonic() - started,
+        )
+
+
+def generalize_missing(
+    corpus: Corpus,
+    job: GeneralizeJob,
+    num_workers: int,
+    reporter: Reporter,
+    model_ids: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> tuple[list[GeneralizeReport], int]:
+    """Generalize what lacks it, until nothing is left or `limit` graphs were tried; return reports and graphs left.
+
+    Runs within a flow.
+    """
+    limits = Limits(seconds=job.model_seconds + _SPARE_SECONDS)
+    pool = SandboxPool(num_workers, limits=limits, worker=_WORKER)
+    session = GeneralizeSession(corpus, pool, job, _advance(reporter))
+    reports: list[GeneralizeReport] = []
+    num_tried = 0
+    try:
+        while True:
+            candidates = find_candidates(corpus, model_ids)
+            chosen = candidates[: None if limit is None else limit - num_tried]
+            if not chosen:
+                return reports, len(candidates)
+            made = _run_shards(session, chosen, reporter)
+            reports += made
+            num_tried += len(chosen)
+            if not any(report.num_failed for report in made):
+                return reports, len(candidates) - len(chosen)
+    except (StartFailed, ChildFailed) as error:
+        raise CorpusError(f"models cannot be traced here ({error})", "check the installation") from error
+    finally:
+        pool.close()
+
+
+def _run_shards(session: GeneralizeSession, chosen: Sequence[Candidate], reporter: Reporter) -> list[GeneralizeReport]:
+    reports: list[GeneralizeReport] = []
+    reporter.begin(len(chosen), "generalizing", "generalized", "graphs")
+
+    def submitted() -> Iterator[PrefectFuture[GeneralizeReport]]:
+        for number, start in enumerate(range(0, len(chosen), _GRAPHS_PER_SHARD)):
+            yield generalize_shard.submit(session, number, tuple(chosen[start : start + _GRAPHS_PER_SHARD]))
+
+    def commit(number: int, report: GeneralizeReport) -> None:
+        commit_instances(session, number, report)
+        reports.append(report)
+
+    commit_in_order(submitted(), commit, session.pool.num_workers)
+    return reports
+
+
+def new_run_id() -> str:
+    """Return an id that says when the run began."""
+    return f"generalize-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _advance(reporter: Reporter) -> Callable[[str, bool], None]:
+    return lambda model_id, has_failed: reporter.advance(model_id, has_failed)

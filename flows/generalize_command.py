@@ -1,0 +1,99 @@
+"""`passnet generalize`: run the flow on this machine, a Prefect server brought along; show what instances stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from flows.bounds import MAX_WORKERS
+from flows.generalize_plan import MAX_BYTES, MODEL_SECONDS
+from flows.local_run import ending_in_order, local_prefect, stop_on_signals
+from flows.printing import print_table
+from flows.progress import Reporter, reporter_for
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+
+if TYPE_CHECKING:
+    from flows.generalize import GeneralizeSummary
+
+
+def generalize(
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    models: Annotated[
+        Path | None, typer.Option(help="File of model ids, one a line: only their graphs.", metavar="FILE")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="Graphs at most.", min=1)] = None,
+    workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
+    max_bytes: Annotated[
+        int, typer.Option(help="Leave out instances that move more bytes, operands read and results written.")
+    ] = MAX_BYTES,
+    max_params: Annotated[int | None, typer.Option(help="Leave out larger models (elements).", min=1)] = None,
+    model_seconds: Annotated[
+        float, typer.Option(help="Trace no more variants of a model after so long.")
+    ] = MODEL_SECONDS,
+) -> None:
+    """Make every mined subgraph in 10 shapes and 3 dtypes, by tracing its model again at each.
+
+    Run it again to go on where it stopped. Nothing is computed: models have no weights here.
+    """
+    reporter = reporter_for(Console(stderr=True))
+    stop_on_signals()
+    with ending_in_order(reporter):
+        _check(corpus, models, max_bytes, model_seconds)
+        summary = _run(
+            reporter,
+            corpus=str(corpus),
+            models_file=str(models) if models else None,
+            limit=limit,
+            workers=workers,
+            max_bytes=max_bytes,
+            max_params=max_params,
+            model_seconds=model_seconds,
+        )
+    _show(summary)
+
+
+def _check(corpus: Path, models: Path | None, max_bytes: int, model_seconds: float) -> None:
+    """Refuse what cannot work before anything is written or started."""
+    from flows.generalize_plan import check_bounds
+    from flows.refresh_plan import check_listed
+    from storage.corpus import Corpus
+    from storage.errors import UsageError
+
+    check_bounds(max_bytes, model_seconds)
+    with Corpus.open(corpus, write=True) as opened:
+        if models is not None:
+            check_listed(opened, models)
+        if not opened.manifest().shards("occurrences"):
+            raise UsageError(f"{corpus} has no subgraphs", f"mine them first: passnet mine --corpus {corpus}")
+
+
+def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> GeneralizeSummary:
+    with local_prefect(corpus, reporter):
+        from flows.generalize import generalize as generalize_flow
+
+        return generalize_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _show(summary: GeneralizeSummary) -> None:
+    _print(summary.domains, f"subgraphs generalized in {summary.corpus}, by domain of the models")
+    _print(summary.reasons, "instances that are missing, and why")
+    failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
+    left = f", {summary.num_left:,} graphs left" if summary.num_left else ""
+    made = f"{summary.num_instances:,} instances of {summary.num_subgraphs:,} subgraphs"
+    typer.echo(f"{made} made now in {summary.seconds:.1f} s{failed}{left}")
+    typer.echo(f"next: passnet show --corpus {summary.corpus} INSTANCE")
+
+
+def _print(rows: tuple[dict[str, Any], ...], title: str) -> None:
+    if rows:
+        columns = list(rows[0])
+        print_table(columns, [[_shown(name, row[name]) for name in columns] for row in rows], title)
+
+
+def _shown(name: str, value: object) -> object:
+    if value is None:
+        return ""
+    return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value

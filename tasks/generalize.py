@@ -1,0 +1,171 @@
+"""One shard of stored graphs to the staged instances of their subgraphs: ask a child for each graph, check, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from extract.failure import Reason
+from extract.hub_config import ModelConfig
+from extract.sandbox import ChildFailed, Sandbox
+from storage.corpus import Corpus, Staged
+from storage.model_configs import configs_of_models
+from storage.payloads import graph_payloads
+from storage.query import run_query
+from storage.records import Failure, failure_table, tables_from_bytes
+from storage.schemas import SCHEMAS
+from tasks.sandbox_pool import SandboxPool
+
+STEP = "generalize"
+TABLES = ("variants", "generalizations", "instances", "missing_instances")
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralizeJob:
+    """What a run was given: `max_bytes` an instance may move at least, `max_params` (elements) of a model, and
+    `model_seconds` after which no more variants of one are traced."""
+
+    run_id: str
+    max_bytes: int
+    max_params: int | None
+    model_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A subgraph at ops [start, end) of a graph."""
+
+    subgraph_sha256: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored graph, its model, and the subgraphs to be cut out of it; `is_recorded`: the model cannot be built."""
+
+    signature_sha256: str
+    model_id: str
+    is_recorded: bool
+    places: tuple[Place, ...]
+    config: ModelConfig | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralizeReport:
+    """What became of a shard; its rows are durable but belong to no manifest yet."""
+
+    staged: Staged
+    num_subgraphs: int
+    num_instances: int
+    num_failed: int
+
+
+@dataclass
+class GeneralizeSession:
+    """What the shards of one run share: corpus, children, what the run was given, and who is told of each graph."""
+
+    corpus: Corpus
+    pool: SandboxPool
+    job: GeneralizeJob
+    on_graph: Callable[[str, bool], None]
+
+
+def find_candidates(corpus: Corpus, model_ids: Sequence[str] | None = None) -> list[Candidate]:
+    """Return the graphs (of these models, where given) that subgraphs without a generalization are to be cut out of."""
+    parameters = {
+        "open_reasons": [str(reason) for reason in Reason if reason.is_transient],
+        "model_ids": None if model_ids is None else list(model_ids),
+    }
+    rows = run_query(corpus, "generalize_candidates", parameters)
+    found = [
+        Candidate(
+            row["signature_sha256"],
+            row["model_id"],
+            row["is_recorded"],
+            tuple(Place(**place) for place in row["places"]),
+        )
+        for row in rows
+    ]
+    from_hub = [candidate.model_id for candidate in found if candidate.model_id.startswith("hub/")]
+    configs = configs_of_models(corpus, from_hub)
+    return [replace(candidate, config=configs.get(candidate.model_id)) for candidate in found]
+
+
+@task(name="generalize-shard", task_run_name="generalize-shard-{number}", cache_policy=NO_CACHE, persist_result=False)
+def generalize_shard(session: GeneralizeSession, number: int, candidates: Sequence[Candidate]) -> GeneralizeReport:
+    """Make the instances of a shard's subgraphs in a child and stage them; raises Stopped, StartFailed, WriteError."""
+    recorded = [candidate.signature_sha256 for candidate in candidates if candidate.is_recorded]
+    payloads = dict(graph_payloads(session.corpus, recorded))
+    tables: dict[str, list[pa.Table]] = {}
+    num_failed = 0
+    with session.pool.lease() as sandbox:
+        for candidate in candidates:
+            made = generalize_graph(session, sandbox, candidate, payloads.get(candidate.signature_sha256, b""))
+            for name, table in made.items():
+                tables.setdefault(name, []).append(table)
+            num_failed += "failures" in made
+            session.on_graph(candidate.model_id, "failures" in made)
+    merged = {name: pa.concat_tables(parts) for name, parts in tables.items()}
+    staged = session.corpus.stage(merged, session.job.run_id)
+    sizes = [merged[name].num_rows if name in merged else 0 for name in ("generalizations", "instances")]
+    return GeneralizeReport(staged, sizes[0], sizes[1], num_failed)
+
+
+@task(name="commit-instances", task_run_name="commit-instances-{number}", cache_policy=NO_CACHE, persist_result=False)
+def commit_instances(session: GeneralizeSession, number: int, report: GeneralizeReport) -> int:
+    """Make staged instances part of the corpus; return the number of the manifest."""
+    return session.corpus.commit(report.staged, session.job.run_id, asdict(session.job)).number
+
+
+def generalize_graph(
+    session: GeneralizeSession, sandbox: Sandbox, candidate: Candidate, payload: bytes
+) -> dict[str, pa.Table]:
+    """Return the rows that one graph's subgraphs give, or a row of `failures`."""
+    job = session.job
+    request: dict[str, Any] = {
+        "do": STEP,
+        "model_id": candidate.model_id,
+        "signature_sha256": candidate.signature_sha256,
+        "ranges": [[place.start, place.end] for place in candidate.places],
+        "max_bytes": job.max_bytes,
+        "max_params": job.max_params,
+        "max_seconds": job.model_seconds,
+        "recorded": candidate.is_recorded,
+        "config": asdict(candidate.config) if candidate.config else None,
+    }
+    seconds = 0.0
+    try:
+        reply, rows = session.pool.ask(sandbox, request, payload)
+        seconds = float(reply.get("seconds", 0.0))
+        failure = reply.get("failure")
+        if not failure:
+            return _checked(rows, candidate)
+        reason, detail = Reason(failure["reason"]), str(failure["detail"])
+    except ChildFailed as error:
+        if error.reason == Reason.BAD_REPLY:
+            sandbox.close()
+        reason, detail = error.reason, error.detail
+    said = f"{candidate.model_id}: {detail}".encode("utf-8", "replace").decode()[:2000]
+    row = Failure(candidate.signature_sha256, STEP, reason, said, job.run_id, seconds, datetime.now(UTC))
+    return {"failures": failure_table([row])}
+
+
+def _checked(payload: bytes, candidate: Candidate) -> dict[str, pa.Table]:
+    """Return the tables of a reply; raises ChildFailed (`bad_reply`) where they are not about what was asked."""
+    try:
+        tables = tables_from_bytes(payload)
+        if set(tables) != set(TABLES) or any(tables[name].schema != SCHEMAS[name] for name in TABLES):
+            raise ValueError(f"tables {sorted(tables)}")
+        found = tables["generalizations"].column("subgraph_sha256").to_pylist()
+        if found != [place.subgraph_sha256 for place in candidate.places]:
+            raise ValueError("rows of other subgraphs than asked for")
+    except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        raise ChildFailed(Reason.BAD_REPLY, f"not the instances of one graph: {error}") from error
+    return tables
