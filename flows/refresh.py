@@ -22,12 +22,9 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
-from flows.curve_plan import check_targets
-from flows.curves import curves_of
-from flows.curves import new_run_id as new_curve_run_id
 from flows.hub_plan import RepoChoice, check_trust, choose_repos
 from flows.hub_refresh import trace_hub
-from flows.mining_plan import MiningConfig
+from flows.later_steps import plan_later_steps, take_later_steps
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import (
     ModelChoice,
@@ -39,11 +36,9 @@ from flows.refresh_plan import (
 )
 from flows.refresh_report import RefreshSummary, publish_artifacts, summarise
 from flows.validate import validate_missing
-from mining.subgraph import FUSIBLE
 from storage.corpus import Corpus
 from storage.errors import CorpusError
 from storage.hub_transport import CallLimits
-from tasks.curves import CurveJob
 from tasks.levels import check_level
 from tasks.sandbox_pool import SandboxPool
 from tasks.trace import (
@@ -95,6 +90,7 @@ class RefreshConfig:
     mine: bool = False
     trust_remote_code: bool = False
     curves: str = ""
+    generalize: bool = False
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -122,6 +118,7 @@ def refresh(
     mine: bool = False,
     trust_remote_code: bool = False,
     curves: str = "",
+    generalize: bool = False,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
@@ -135,8 +132,9 @@ def refresh(
     the Hub takes longer than `call_seconds`; with `trust_remote_code` the code that a repository brings for its model
     is executed, in children without network that write no file outside their folder. With `curves`, targets by commas,
     the kernel curves that the corpus then lacks are made; with `mine` the subgraphs of what it then holds are mined, as
-    `flows.mine` does by default, and the fusible ones of each target. Raises UsageError before anything is written,
-    TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
+    `flows.mine` does by default, and the fusible ones of each target; with `generalize` subgraphs without instances
+    get theirs. Raises UsageError before anything is written, TooManyFailures at the end when more than
+    `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -161,8 +159,9 @@ def refresh(
         mine,
         trust_remote_code,
         curves,
+        generalize,
     )
-    targets = check_targets(curves) if curves else ()
+    later = plan_later_steps(curves, mine, generalize)
     check_tracer(tracer)
     models_path = Path(models_file) if models_file else None
     repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit, models_path)
@@ -188,19 +187,8 @@ def refresh(
             ) from error
         finally:
             pool.close()
-        for target in targets:
-            curves_of(opened, CurveJob(new_curve_run_id(), target), config.workers, reporter)
-        if mine:
-            _mine(opened, config, targets, reporter)
+        take_later_steps(opened, later, config.workers, max_params, reporter)
         return finish(opened, models, outcomes, config, reporter, started, checked)
-
-
-def _mine(corpus: Corpus, config: RefreshConfig, targets: Sequence[str], reporter: Reporter) -> None:
-    from flows.mine import mine_corpus  # what compiles loops is not for every refresh to load
-
-    mine_corpus(corpus, MiningConfig(workers=config.workers), reporter)
-    for target in targets:
-        mine_corpus(corpus, MiningConfig((FUSIBLE,), workers=config.workers, target=target), reporter)
 
 
 def _named_models(session: TraceSession, choice: ModelChoice, reporter: Reporter) -> list[ModelRef]:

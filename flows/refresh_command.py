@@ -84,6 +84,9 @@ def refresh(
     curves: Annotated[
         str, typer.Option(help="Then make kernel curves for targets, such as cpu,cuda:a30, as `passnet curves` does.")
     ] = "",
+    generalize: Annotated[
+        bool, typer.Option("--generalize", help="Then make instances of subgraphs, as `passnet generalize` does.")
+    ] = False,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
@@ -124,6 +127,7 @@ def refresh(
             mine=mine,
             trust_remote_code=trust_remote_code,
             curves=curves,
+            generalize=generalize,
         )
     _show(summary)
 

@@ -1,15 +1,18 @@
 -- Subgraphs without a row in generalizations, by the graph that each is to be cut out of: of the graphs that hold it and
--- have a model (those that have none, imported or captured, come last), the one of the lowest signature. One model each.
--- $model_ids NULL: graphs of all models. Graphs that failed for good are left out.
+-- have a model (those that have none, imported or captured, come last), the one of the lowest signature. One model each,
+-- which was traced itself. $model_ids NULL: graphs of all models. Models whose graph failed for good are left out.
 WITH usable AS (
     SELECT signature_sha256, model_id, source, source IN ('user', 'import') AS is_recorded
     FROM graph_sources
     JOIN models USING (model_id)
     WHERE
         part = 0
+        AND traced_from IS NULL
         AND ($model_ids IS NULL OR list_contains($model_ids, model_id))
-        AND signature_sha256 NOT IN (
-            SELECT subject FROM failures WHERE step = 'generalize' AND NOT list_contains($open_reasons, reason)
+        AND (signature_sha256, model_id) NOT IN (
+            SELECT (subject, split_part(detail, ': ', 1))
+            FROM failures
+            WHERE step = 'generalize' AND NOT list_contains($open_reasons, reason)
         )
     QUALIFY row_number() OVER (PARTITION BY signature_sha256 ORDER BY is_recorded, source = 'hub', model_id) = 1
 ),
