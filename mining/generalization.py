@@ -84,12 +84,12 @@ class Generalizer:
         own = [entry for entry in traced if (entry.variant.shape_config, entry.variant.dtype) == (_OWN, _EXACT)]
         if not own:
             raise ValueError("the variant of the model's own sizes in float32 is not among the variants")
-        self._base = own[0].graph
+        self.base = own[0].graph
         self._traced = traced
         self._absent = [entry for entry in absent if entry.shape_config not in HELD_OUT]
-        self._base_cutter = FormedCutter(self._base)
+        self._base_cutter = FormedCutter(self.base)
         self._cutters = [self._base_cutter if entry is own[0] else FormedCutter(entry.graph) for entry in traced]
-        self._alignments = [align(self._base.op_names, entry.graph.op_names) for entry in traced]
+        self._alignments = [align(self.base.op_names, entry.graph.op_names) for entry in traced]
         self._fitters: dict[tuple[int, ...], Fitter] = {}
 
     def generalize(self, start: int, end: int) -> Generalization:
@@ -150,9 +150,9 @@ class Generalizer:
     @cached_property
     def _depends(self) -> list[bool]:
         """Tell of each op whether what it returns depends on a data input."""
-        is_input = [tensor.kind == "input" for tensor in self._base.tensors]
+        is_input = [tensor.kind == "input" for tensor in self.base.tensors]
         found: list[bool] = []
-        for node in self._base.nodes:
+        for node in self.base.nodes:
             refs = node.refs()
             found.append(any(is_input[ref.index] if isinstance(ref, TensorRef) else found[ref.index] for ref in refs))
         return found

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from extract.graph import contiguous_stride
-from extract.shape_configs import AXES
-from mining.expression import Sizes
+from extract.shape_configs import AXES, Sizes
+from mining.expression import Constraint, Expression
+from mining.expression_text import parse, parse_constraint
 from mining.generalization import NOTHING_VARIES, Generalization, Made, Missing
 from mining.instance import Instance, OperandShape
 from mining.instance_json import overrides_from_json, overrides_json
@@ -109,6 +110,20 @@ def _symbolic_columns(symbolic: SymbolicSubgraph | NotSymbolic | None) -> Row:
 def place_text(place: Place) -> str:
     """Return where an integer stands, such as `shape.0.2` or `literal.3.size.1`."""
     return ".".join([place.kind, str(place.owner), *map(str, place.path)])
+
+
+def place_from_text(text: str) -> Place:
+    """Undo `place_text`; raises ValueError for a text that is none."""
+    kind, owner, *path = text.split(".")
+    if kind not in ("shape", "stride", "literal") or not path:
+        raise ValueError(f"{text!r} is no place of an integer")
+    return Place(kind, int(owner), tuple([int(step) if step.isdecimal() else step for step in path]))
+
+
+def symbolic_from_row(row: Mapping[str, Any]) -> tuple[dict[Place, Expression], tuple[Constraint, ...]]:
+    """Return the expressions and constraints of a row of `generalizations` that has some."""
+    expressions = {place_from_text(entry["place"]): parse(entry["expression"]) for entry in row["expressions"]}
+    return expressions, tuple([parse_constraint(text) for text in row["constraints"]])
 
 
 def _operand_row(operand: OperandShape) -> Row:
