@@ -113,18 +113,16 @@ def generalize_missing(
     pool = SandboxPool(num_workers, limits=limits, worker=_WORKER)
     session = GeneralizeSession(corpus, pool, job, _advance(reporter))
     reports: list[GeneralizeReport] = []
-    num_tried = 0
+    tried: set[tuple[str, str]] = set()  # what fails for the machine's sake is for the next run
     try:
         while True:
-            candidates = find_candidates(corpus, model_ids)
-            chosen = candidates[: None if limit is None else limit - num_tried]
+            found = find_candidates(corpus, model_ids)
+            candidates = [one for one in found if (one.signature_sha256, one.model_id) not in tried]
+            chosen = candidates[: None if limit is None else limit - len(tried)]
             if not chosen:
-                return reports, len(candidates)
-            made = _run_shards(session, chosen, reporter)
-            reports += made
-            num_tried += len(chosen)
-            if not any(report.num_failed for report in made):
-                return reports, len(candidates) - len(chosen)
+                return reports, len(found)
+            tried |= {(one.signature_sha256, one.model_id) for one in chosen}
+            reports += _run_shards(session, chosen, reporter)
     except (StartFailed, ChildFailed) as error:
         raise CorpusError(f"models cannot be traced here ({error})", "check the installation") from error
     finally:
