@@ -2,7 +2,8 @@
 
 Quick: the newest manifest against the files' sizes and footers, keys distinct, no row pointing at a missing one.
 Deep: also each file's SHA-256, and every graph rebuilt from its text and nodes, whose rows must come out the same:
-three hashes, op sequence and its xxh3, literals, operands, single-op keys, rendered text.
+three hashes, op sequence and its xxh3, literals, operands, single-op keys, rendered text; of the instances a sample is
+rendered, whose hashes must come out the same.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from extract.cut import Cutter
 from extract.graph import Graph
 from extract.hashing import hash_graph
 from extract.text import render
 from storage.corpus import Corpus
 from storage.filesystem import file_sha256
 from storage.fingerprints import op_sequence_xxh3
+from storage.instances import render_row
 from storage.manifest import Manifest, Shard
 from storage.query import run_query
 from storage.records import graph_columns, graph_from_rows, node_table
@@ -29,6 +32,7 @@ from storage.shards import shard_problem
 
 _GRAPHS_AT_ONCE: Final = 64
 _MAX_KEYS_NAMED: Final = 5
+_INSTANCES_RENDERED: Final = 1_000  # a corpus holds millions; a recipe that is wrong is seldom wrong alone
 _SINCE_VERSION_3: Final = frozenset({"operand_ops", "operand_shapes", "operand_bytes", "output_bytes", "depth"})
 
 
@@ -95,6 +99,9 @@ def _check_references(corpus: Corpus) -> Iterator[Finding]:
 
 def _check_graphs(corpus: Corpus) -> Iterator[Finding]:
     signatures = sorted(corpus.read("graphs", ["signature_sha256"]).column(0).to_pylist())
+    instances: dict[str, list[dict[str, Any]]] = {}
+    for row in run_query(corpus, "fsck_instances", {"limit": _INSTANCES_RENDERED}):
+        instances.setdefault(row["base_signature_sha256"], []).append(row)
     for start in range(0, len(signatures), _GRAPHS_AT_ONCE):
         chosen = signatures[start : start + _GRAPHS_AT_ONCE]
         among = pc.field("signature_sha256").isin(chosen)
@@ -104,14 +111,17 @@ def _check_graphs(corpus: Corpus) -> Iterator[Finding]:
         for signature in chosen:
             own = nodes.filter(pc.field("signature_sha256") == signature).sort_by("index")
             if signature in texts:  # otherwise reported among the references
-                yield from _check_graph(graphs[signature], texts[signature]["model_py"], own)
+                recipes = instances.get(signature, [])
+                yield from _check_graph(graphs[signature], texts[signature]["model_py"], own, recipes)
 
 
 def _by_signature(rows: pa.Table) -> dict[str, dict[str, Any]]:
     return {row["signature_sha256"]: row for row in rows.to_pylist()}
 
 
-def _check_graph(row: dict[str, Any], model_py: str, nodes: pa.Table) -> Iterator[Finding]:
+def _check_graph(
+    row: dict[str, Any], model_py: str, nodes: pa.Table, instances: Iterable[dict[str, Any]]
+) -> Iterator[Finding]:
     signature = row["signature_sha256"]
     try:
         graph = graph_from_rows(row, model_py, nodes.to_pylist())
@@ -126,6 +136,20 @@ def _check_graph(row: dict[str, Any], model_py: str, nodes: pa.Table) -> Iterato
     yield from _compare(signature, "nodes", columns)
     if text != model_py:
         yield Finding(signature, "graph_texts.model_py is not the text that its graph renders to")
+    yield from _check_instances(graph, instances)
+
+
+def _check_instances(graph: Graph, rows: Iterable[dict[str, Any]]) -> Iterator[Finding]:
+    """Render the instances that are made of a graph: `render` itself compares their hashes."""
+    cutter = Cutter(graph)
+    for row in rows:
+        try:
+            hashes = hash_graph(render_row(cutter, row))
+        except (ValueError, LookupError, TypeError) as error:
+            yield Finding("instances", f"{row['instance_sha256']} cannot be rendered: {' '.join(str(error).split())}")
+            continue
+        if hashes.structure_sha256 != row["structure_sha256"]:
+            yield Finding("instances", f"{row['instance_sha256']}: structure_sha256 is not what its recipe gives")
 
 
 def _equals(name: str, rebuilt: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:

@@ -23,6 +23,11 @@ def sizes_row(sizes: Sizes) -> Row:
     return {axis: sizes.get(axis) for axis in AXES}
 
 
+def sizes_from_row(row: Mapping[str, Any] | None) -> Sizes:
+    """Undo `sizes_row`; nothing is known of the sizes where there is no row."""
+    return {axis: row[axis] for axis in AXES if row[axis] is not None} if row else {}
+
+
 def instance_row(made: Made, num_bytes: int | None, num_flop: float | None) -> Row:
     """Return the row of an instance with its cost."""
     instance = made.instance

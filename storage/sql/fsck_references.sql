@@ -1,4 +1,5 @@
--- Rows that point at rows which are not there, as (table_name, id, problem); none in a sound corpus.
+-- Rows that point at rows which are not there, and numbers of rows that are not so many, as (table_name, id, problem);
+-- none in a sound corpus.
 SELECT 'graph_sources' AS table_name, model_id AS id, 'its graph ' || signature_sha256 || ' is missing' AS problem
 FROM graph_sources ANTI JOIN graphs USING (signature_sha256)
 UNION ALL
@@ -63,4 +64,45 @@ UNION ALL
 SELECT 'fusion_boundaries', signature_sha256, 'its curve (' || target || ') is missing'
 FROM (SELECT DISTINCT signature_sha256, target, counter, is_exact FROM fusion_boundaries)
 ANTI JOIN kernel_curves USING (signature_sha256, target, counter, is_exact)
+UNION ALL
+SELECT 'variants', model_id, 'its model is missing from table models'
+FROM (SELECT DISTINCT model_id FROM variants) ANTI JOIN models USING (model_id)
+UNION ALL
+SELECT 'generalizations', subgraph_sha256, 'its subgraph is missing'
+FROM generalizations ANTI JOIN subgraphs USING (subgraph_sha256)
+UNION ALL
+SELECT 'generalizations', subgraph_sha256, 'its graph ' || signature_sha256 || ' is missing'
+FROM generalizations ANTI JOIN graphs USING (signature_sha256)
+UNION ALL
+SELECT 'generalizations', subgraph_sha256, 'its model ' || model_id || ' has no graph ' || signature_sha256
+FROM generalizations ANTI JOIN graph_sources USING (model_id, signature_sha256)
+UNION ALL
+SELECT 'generalizations', subgraph_sha256, 'ops [' || start || ', ' || "end" || ') of its graph are no occurrence'
+FROM generalizations ANTI JOIN occurrences USING (subgraph_sha256, signature_sha256, start, "end")
+UNION ALL
+SELECT 'instances', subgraph_sha256, 'its row in generalizations is missing'
+FROM (SELECT DISTINCT subgraph_sha256 FROM instances) ANTI JOIN generalizations USING (subgraph_sha256)
+UNION ALL
+SELECT 'instances', subgraph_sha256, 'is of model ' || instances.model_id || ', its base of ' || generalizations.model_id
+FROM instances JOIN generalizations USING (subgraph_sha256)
+WHERE instances.model_id <> generalizations.model_id
+UNION ALL
+SELECT 'instances', instance_sha256, 'its variant (' || model_id || ', ' || shape_config || ', ' || dtype || ') is missing'
+FROM instances ANTI JOIN variants USING (model_id, shape_config, dtype, signature_sha256)
+UNION ALL
+SELECT 'missing_instances', subgraph_sha256, 'its row in generalizations is missing'
+FROM (SELECT DISTINCT subgraph_sha256 FROM missing_instances) ANTI JOIN generalizations USING (subgraph_sha256)
+UNION ALL
+SELECT 'missing_instances', subgraph_sha256, '(' || shape_config || ', ' || dtype || ') is an instance'
+FROM missing_instances JOIN instances USING (subgraph_sha256, shape_config, dtype)
+UNION ALL
+SELECT 'generalizations', subgraph_sha256, 'says ' || num_instances || ' instances, there are ' || coalesce(num_rows, 0)
+FROM generalizations
+LEFT JOIN (SELECT subgraph_sha256, count(*) AS num_rows FROM instances GROUP BY ALL) USING (subgraph_sha256)
+WHERE num_instances <> coalesce(num_rows, 0)
+UNION ALL
+SELECT 'generalizations', subgraph_sha256, 'says ' || num_missing || ' missing, there are ' || coalesce(num_rows, 0)
+FROM generalizations
+LEFT JOIN (SELECT subgraph_sha256, count(*) AS num_rows FROM missing_instances GROUP BY ALL) USING (subgraph_sha256)
+WHERE num_missing <> coalesce(num_rows, 0)
 ORDER BY ALL;
