@@ -1,4 +1,4 @@
-"""`passnet export`: write graphs of a corpus as sample directories of the public layout."""
+"""`passnet export`: write graphs and instances of a corpus as sample directories of the public layout."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 
 if TYPE_CHECKING:
+    from extract.graph import Graph
     from storage.corpus import Corpus
     from storage.export import Exported
 
@@ -22,8 +23,8 @@ def export(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            help="Prefix of a signature_sha256 or graph_sha256, or a model id; then the folder to write. With --all "
-            "or --limit the folder alone.",
+            help="Prefix of a signature_sha256, graph_sha256 or instance_sha256, or a model id; then the folder to "
+            "write. With --all or --limit the folder alone.",
             metavar="[HASH] PATH",
         ),
     ],
@@ -33,7 +34,8 @@ def export(
 ) -> None:
     """Write graphs as sample directories (model.py, weight_meta.py, ...), which `passnet import` reads back.
 
-    A model of several graphs becomes subgraph_0/, subgraph_1/, ... The folder appears whole or not at all.
+    A model of several graphs becomes subgraph_0/, subgraph_1/, ...; an instance also has subgraph_sources.json. The
+    folder appears whole or not at all.
     """
     from storage.corpus import Corpus
     from storage.errors import UsageError
@@ -47,6 +49,11 @@ def export(
     path = Path(arguments[-1])
     check_free(path)
     opened = Corpus.open(corpus)
+    instance = None if many else _find_instance(opened, arguments[0])
+    if instance is not None:
+        _write_instance(opened, path, instance)
+        typer.echo(f"1 sample of instance {instance} in {path}")
+        return
     models = models_to_export(opened, limit) if many else [_find(opened, arguments[0])]
     if not models:
         raise UsageError(f"{corpus} holds no graph", "fill it with `passnet refresh` or `passnet import`")
@@ -76,6 +83,41 @@ def _write(corpus: Corpus, path: Path, models: Sequence[Sequence[Exported]], rep
 
     write_folder(path, files())
     return len(wanted)
+
+
+def _find_instance(corpus: Corpus, name: str) -> str | None:
+    """Return the instance that a prefix means; None where it means none, or a graph."""
+    from flows.generalized import find_instance
+    from storage.query import run_query
+
+    prefix = name.strip().lower()
+    if not is_hex(prefix) or run_query(corpus, "show_by_hash", {"prefix": prefix}):
+        return None
+    return find_instance(corpus, prefix)
+
+
+def _write_instance(corpus: Corpus, path: Path, instance_sha256: str) -> None:
+    from storage.export import instance_files
+    from storage.instances import instance_rows, render_stored
+    from storage.sample_folders import write_folder
+
+    row = instance_rows(corpus, instance_sha256)[0]
+    graph = _with_outputs(render_stored(corpus, row))
+    write_folder(path, instance_files(corpus, row, graph).items())
+
+
+def _with_outputs(graph: Graph) -> Graph:
+    """Return an instance with what its calls return, by one run on meta tensors; as it is where torch cannot tell."""
+    if any(node.outputs for node in graph.nodes):
+        return graph
+    from extract.recorded_outputs import record_outputs
+    from extract.spelling import UnknownCallable
+
+    try:
+        return record_outputs(graph)
+    except (UnknownCallable, RuntimeError, ValueError, TypeError) as error:
+        typer.echo(f"what its calls return is left out: {type(error).__name__}: {error}", err=True)
+        return graph
 
 
 def _find(corpus: Corpus, name: str) -> list[Exported]:

@@ -1,4 +1,4 @@
-"""Commands that show what a corpus holds: `show` one graph, subgraph or pattern, `stats` over all of them."""
+"""Commands that show what a corpus holds: `show` one graph, subgraph, instance or pattern, `stats` over all of them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,17 @@ def show(
     name: Annotated[
         str,
         typer.Argument(
-            help="Prefix of any hash of a graph or of a subgraph's, a model id, or '#n' for a pattern.", metavar="HASH"
+            help="Prefix of any hash of a graph, of a subgraph's or an instance's, a model id, or '#n' for a pattern.",
+            metavar="HASH",
         ),
     ],
     corpus: CorpusOption = DEFAULT_CORPUS,
 ) -> None:
-    """Print one graph (its text with shapes beside each line, sources, verdicts), subgraph or pattern."""
+    """Print one graph (its text with shapes beside each line, sources, verdicts), subgraph, instance or pattern.
+
+    Of an instance what its calls return is not stored: beside a line stand the operands that it is the first to take.
+    """
+    from flows.generalized import show_generalization, show_instance
     from flows.mined import show_pattern, show_subgraph
     from storage.corpus import Corpus
     from storage.query import run_query
@@ -40,7 +45,8 @@ def show(
         show_pattern(opened, name)
         return
     wanted = name.strip().lower()
-    if is_hex(wanted) and not run_query(opened, "show_by_hash", {"prefix": wanted}) and show_subgraph(opened, wanted):
+    is_graph = not is_hex(wanted) or bool(run_query(opened, "show_by_hash", {"prefix": wanted}))
+    if not is_graph and (show_subgraph(opened, wanted) or show_instance(opened, wanted)):
         return
     key: dict[str, object] = {"signature_sha256": find_signature(opened, name)}
     (graph,) = run_query(opened, "show_text", key)
@@ -58,6 +64,7 @@ def show(
     _print_rows("inputs", [{column: tensor[column] for column in columns} for tensor in inputs])
     for line in annotated_text(graph["model_py"], [row["outputs"] for row in run_query(opened, "show_nodes", key)]):
         typer.echo(line)
+    show_generalization(opened, graph["graph_sha256"])
 
 
 def stats(
@@ -102,16 +109,21 @@ def stats(
 
 
 def annotated_text(model_py: str, outputs: list[list[dict[str, Any]]]) -> list[str]:
-    """Return the lines of a graph's text, each statement with what it returns; `outputs` holds one entry per op.
+    """Return the lines of a graph's text, each statement with what it returns; `outputs` holds one entry per op."""
+    shapes = [", ".join(f"{output['dtype']}{output['shape']}" for output in returned) for returned in outputs]
+    return commented_text(model_py, shapes)
+
+
+def commented_text(model_py: str, comments: Sequence[str]) -> list[str]:
+    """Return the lines of a graph's text, each statement with its comment, if any; `comments` holds one per op.
 
     Statements are the lines that follow `def forward`, one per op.
     """
     lines = model_py.splitlines()
     first = next(number for number, line in enumerate(lines) if line.lstrip().startswith("def forward(")) + 1
-    for position, returned in enumerate(outputs):
-        if returned:
-            shapes = ", ".join(f"{output['dtype']}{output['shape']}" for output in returned)
-            lines[first + position] = f"{lines[first + position]:<{_COMMENT_COLUMN}}  # {shapes}"
+    for position, comment in enumerate(comments):
+        if comment:
+            lines[first + position] = f"{lines[first + position]:<{_COMMENT_COLUMN}}  # {comment}"
     return lines
 
 

@@ -128,6 +128,8 @@ def show_subgraph(corpus: Corpus, prefix: str) -> bool:
 
     Raises UsageError where it means several hashes.
     """
+    from flows.generalized import show_generalization
+    from mining.subgraph import SINGLE_OP
     from storage.errors import UsageError
     from storage.query import run_query
 
@@ -147,6 +149,8 @@ def show_subgraph(corpus: Corpus, prefix: str) -> bool:
     if places:
         print_report(list(places[0]), [list(place.values()) for place in places], "occurs in (the first)")
     typer.echo(text or "")
+    if not show_generalization(corpus, hashes.pop()) and any(row["kind"] != SINGLE_OP for row in rows):
+        typer.echo(f"not generalized as yet: passnet generalize --corpus {corpus.root}")
     return True
 
 

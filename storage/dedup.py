@@ -1,9 +1,10 @@
 """Which rows of a batch are new to a corpus: the first row of a key wins (definitions.md section 7).
 
 Graphs, their texts and their nodes come and go together, by signature_sha256; a graph whose source is already known
-under the same (model_id, part) is dropped with it. Rows that leave something open give way to later ones that do not:
-in `models` one without `num_parameters` (a model is named first and built later), in `constraints` one that was not
-reached, for its cost, an op that was not registered or the machine's sake.
+under the same (model_id, part) is dropped with it. What a subgraph was generalized to goes with its row in
+`generalizations`: two runs may have cut it out of different graphs. Rows that leave something open give way to later
+ones that do not: in `models` one without `num_parameters` (a model is named first and built later), in `constraints`
+one that was not reached, for its cost, an op that was not registered or the machine's sake.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from storage.schemas import APPEND_ONLY, KEYS
 from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
+_GENERALIZED = ("instances", "missing_instances")
 _SUPERSEDABLE = ("models", "constraints")
 _PLAIN = tuple(table for table in KEYS if table not in {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs"})
 _OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason"}
@@ -73,6 +75,8 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
     for table in _PLAIN:
         if table in tables:
             novel[table] = _first_unknown(table, tables[table], known.of(table))
+    if "generalizations" in tables:
+        _follow_generalizations(novel)
     if "models" in tables:
         novel["models"] = _novel_or_settling("models", tables["models"], known)
     if "graphs" in tables:
@@ -133,6 +137,14 @@ def _follow_graphs(novel: dict[str, pa.Table]) -> None:
                 raise ValueError(f"rows of {table} are staged with their graphs only")
             rows = _with_signatures(novel[table], novel["graphs"].column("signature_sha256"))
             novel[table] = _first_of_each_key(table, rows)
+
+
+def _follow_generalizations(novel: dict[str, pa.Table]) -> None:
+    kept = set(novel["generalizations"].column("subgraph_sha256").to_pylist())
+    for table in _GENERALIZED:
+        if table in novel:
+            owners = novel[table].column("subgraph_sha256").to_pylist()
+            novel[table] = _masked(novel[table], (owner in kept for owner in owners))
 
 
 def _novel_constraints(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:

@@ -1,4 +1,8 @@
-"""Graphs of a corpus to sample directories: the six files of the public layout, lossless (design.md section 3)."""
+"""Graphs and instances of a corpus to sample directories: the six files of the public layout (design.md section 3).
+
+A graph goes out lossless. An instance, too, is a program like any other there; `subgraph_sources.json` says which ops
+of its model's graph it is made of.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,20 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from extract.graph import Graph
 from extract.hashing import GraphHashes
 from extract.provenance import provenance_of_rows
 from extract.sample import SampleExtras, sample_files
 from storage.corpus import Corpus
+from storage.errors import UsageError
 from storage.query import run_query
 from storage.records import graph_from_rows
+from storage.sample_records import num_parameters
 
+SUBGRAPH_SOURCES = "subgraph_sources.json"
+# What is as true of a part of a model as of the whole.
+_SHARED_FACTS = ("model_id", "source", "framework", "architecture", "family", "domain", "licence", "repairs")
+_INSTANCE_FACTS = ("instance_sha256", "subgraph_sha256", "shape_config", "dtype", "sizes", "model_id")
 # Graphs read together: their texts and nodes are held in memory.
 _GRAPHS_PER_READ = 50
 
@@ -74,8 +85,39 @@ def export_files(corpus: Corpus, wanted: Sequence[Exported]) -> Iterator[tuple[E
             )
             found = given.get(key)
             if found and found["subgraph_sources"]:
-                files["subgraph_sources.json"] = found["subgraph_sources"]
+                files[SUBGRAPH_SOURCES] = found["subgraph_sources"]
             yield item, files
+
+
+def instance_files(corpus: Corpus, row: Mapping[str, Any], graph: Graph) -> dict[str, str]:
+    """Return the files of an instance, by name: of its row (`storage.instances.instance_rows`) and rendered program.
+
+    Its model is named after the instance's model and hash. Raises UsageError where its model has no row.
+    """
+    signature, model_id = row["base_signature_sha256"], row["model_id"]
+    among = pc.field("signature_sha256") == signature
+    sources = corpus.read("graph_sources", filters=among & (pc.field("model_id") == model_id)).to_pylist()
+    (base,) = corpus.read("graphs", filters=among).to_pylist()
+    model = _rows_by_key(corpus, "models", {model_id}).get(model_id)
+    if not sources or model is None:
+        raise UsageError(f"{model_id} is no source of graph {signature}", f"see `passnet fsck --corpus {corpus.root}`")
+    own = {name: model[name] for name in _SHARED_FACTS} | {"num_parameters": num_parameters(graph)}
+    reads = [
+        {**read, "op_index": max(read["op_index"] - row["base_start"], 0)}
+        for read in base["value_reads"]
+        if read["op_index"] < row["base_end"]
+    ]
+    provenance = provenance_of_rows(own, {**sources[0], "part": 0}, {**base, "value_reads": reads})
+    provenance["instance"] = {**{name: row[name] for name in _INSTANCE_FACTS}, "graph": signature}
+    name = folder_of(model_id)
+    files = sample_files(
+        graph,
+        model_name=f"{name}/instance_{row['instance_sha256'][:16]}",
+        source=model_id.partition("/")[0],
+        extras=SampleExtras(provenance),
+    )
+    ranges = {name: [[row["base_start"], row["base_end"]]]}
+    return {**files, SUBGRAPH_SOURCES: json.dumps(ranges, separators=(",", ":")) + "\n"}
 
 
 def _read_graphs(

@@ -99,11 +99,12 @@ def _model(sample: ReadSample, model_id: str) -> ModelRef:
         if "last_modified" in kept:
             kept["last_modified"] = datetime.fromisoformat(kept["last_modified"])
     if not kept:
-        kept = {"num_parameters": _num_parameters(sample.graph), "domain": sample.domain}
+        kept = {"num_parameters": num_parameters(sample.graph), "domain": sample.domain}
     return ModelRef(model_id, SOURCE, **kept)
 
 
-def _num_parameters(graph: Graph) -> int:
+def num_parameters(graph: Graph) -> int:
+    """Return the elements of a graph's parameters, as many as a column holds."""
     total = 0
     for tensor in graph.tensors:
         if tensor.kind == "parameter":

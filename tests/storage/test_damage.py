@@ -98,21 +98,21 @@ def test_a_flipped_byte_is_found_by_the_deep_check(corpus: Corpus) -> None:
     assert "was altered" in finding.problem
 
 
-def _rewrite(corpus: Corpus, table: str, rows: pa.Table) -> None:
+def rewrite(corpus: Corpus, table: str, rows: pa.Table) -> None:
     """Replace the one shard of a table, and its entry in the manifest, as a bug in a writer would have."""
     from storage.shards import write_shard
 
-    shard = write_shard(corpus.root, table, rows, "bug")
-    path = manifest_path(corpus.root, 2)
+    shards = [write_shard(corpus.root, table, rows, "bug")] if rows.num_rows else []
+    path = manifest_path(corpus.root, corpus.manifest().number)
     fields = json.loads(path.read_text())
-    fields["tables"][table] = [{name: getattr(shard, name) for name in shard.__dataclass_fields__}]
+    fields["tables"][table] = [{name: getattr(shard, name) for name in shard.__dataclass_fields__} for shard in shards]
     path.write_text(json.dumps(fields))
 
 
 def test_doubled_keys_and_dangling_rows_are_found_by_the_quick_check(corpus: Corpus) -> None:
     models, graphs = corpus.read("models"), corpus.read("graphs")
-    _rewrite(corpus, "models", pa.concat_tables([models, models.slice(0, 1)]))
-    _rewrite(corpus, "graphs", graphs.slice(1))
+    rewrite(corpus, "models", pa.concat_tables([models, models.slice(0, 1)]))
+    rewrite(corpus, "graphs", graphs.slice(1))
     problems = [f"{finding.subject}: {finding.problem}" for finding in fsck(corpus)]
     assert "models: 2 rows have the key timm/a" in problems
     assert any("is missing" in problem and problem.startswith("graph_sources: timm/") for problem in problems)
@@ -135,7 +135,7 @@ def test_rows_that_do_not_follow_from_the_text_are_found_by_the_deep_check(
     rows = corpus.read(table)
     field = rows.schema.field(column)
     changed = pa.array([value, *rows.column(column).to_pylist()[1:]], field.type)
-    _rewrite(corpus, table, rows.set_column(rows.schema.get_field_index(column), field, changed))
+    rewrite(corpus, table, rows.set_column(rows.schema.get_field_index(column), field, changed))
     assert fsck(corpus) == []
     assert any(problem in finding.problem for finding in fsck(corpus, deep=True))
 

@@ -1,0 +1,148 @@
+"""Stored instances: rendered from their rows, checked against what they point at, kept apart between runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from extract.cut import Cutter
+from extract.hashing import signature_sha256
+from mining.instance import instance_sha256
+from storage.corpus import Corpus
+from storage.dedup import KnownKeys, novel_rows
+from storage.errors import CorpusError
+from storage.fsck import fsck
+from storage.instances import instance_rows, render_stored
+from storage.records import graph_from_rows
+from tests.storage.generalized_corpus import make_generalized, rows_of
+from tests.storage.test_damage import rewrite
+
+
+@pytest.fixture(scope="module")
+def generalized(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    return make_generalized(tmp_path_factory.mktemp("generalized") / "corpus")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Corpus:
+    """A corpus to damage."""
+    return make_generalized(tmp_path / "corpus")
+
+
+def problems(corpus: Corpus, *, deep: bool = False) -> list[str]:
+    return [f"{finding.subject}: {finding.problem}" for finding in fsck(corpus, deep=deep)]
+
+
+def with_value(rows: pa.Table, column: str, value: Any) -> pa.Table:
+    """Return rows with another value in the first."""
+    values = [value, *rows.column(column).to_pylist()[1:]]
+    place = rows.schema.get_field_index(column)
+    return rows.set_column(place, rows.schema.field(place), pa.array(values, rows.schema.field(place).type))
+
+
+def test_every_stored_instance_renders_to_the_program_of_its_hash(generalized: Corpus) -> None:
+    hashes = [name for (name,) in rows_of(generalized, "SELECT instance_sha256 FROM instances")]
+    assert len(set(hashes)) == len(hashes) > 10
+    assert rows_of(generalized, "SELECT count(*) FROM instances WHERE overrides <> '[]'") > [(0,)]
+    for name in hashes:
+        (row,) = instance_rows(generalized, name)
+        graph = render_stored(generalized, row)
+        assert instance_sha256(signature_sha256(graph)) == name
+        assert graph.tensors[0].shape[0] == row["sizes"]["batch"]
+        assert {tensor.dtype for tensor in graph.tensors} == {row["dtype"]}
+
+
+def test_the_models_own_sizes_render_to_the_cut_itself(generalized: Corpus) -> None:
+    query = "SELECT instance_sha256 FROM instances WHERE shape_config = 0 AND dtype = 'float32'"
+    ((name,),) = rows_of(generalized, query)
+    (row,) = instance_rows(generalized, name)
+    tables = [generalized.read(table) for table in ("graphs", "graph_texts", "nodes")]
+    (graph,), (text,) = tables[0].to_pylist(), tables[1].column("model_py").to_pylist()
+    whole = graph_from_rows(graph, text, tables[2].sort_by("index").to_pylist())
+    assert render_stored(generalized, row) == Cutter(whole).cut(row["start"], row["end"]).graph
+
+
+def test_a_recipe_that_gives_another_program_is_an_error(generalized: Corpus) -> None:
+    ((name,),) = rows_of(generalized, "SELECT min(instance_sha256) FROM instances")
+    (row,) = instance_rows(generalized, name)
+    operands = [{**row["operands"][0], "dtype": "float64"}, *row["operands"][1:]]
+    with pytest.raises(CorpusError, match="it is damaged"):
+        render_stored(generalized, {**row, "operands": operands})
+    with pytest.raises(CorpusError, match="the graph that it is made of is missing"):
+        render_stored(generalized, {**row, "base_signature_sha256": "0" * 64})
+    with pytest.raises(CorpusError, match="is not subgraph"):
+        render_stored(generalized, {**row, "base_end": row["base_end"] - 1})
+
+
+def test_a_generalized_corpus_is_sound(generalized: Corpus) -> None:
+    assert problems(generalized, deep=True) == []
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "said"),
+    [
+        ("instances", lambda rows: rows.slice(1), "instances, there are"),
+        ("missing_instances", lambda rows: rows.slice(1), "missing, there are"),
+        ("generalizations", lambda rows: rows.slice(rows.num_rows), "instances: {subgraph}: its row in generaliz"),
+        ("generalizations", lambda rows: rows.slice(rows.num_rows), "missing_instances: {subgraph}: its row in"),
+        ("generalizations", lambda rows: with_value(rows, "start", 0), "of its graph are no occurrence"),
+        ("generalizations", lambda rows: with_value(rows, "signature_sha256", "0" * 64), "its graph 000"),
+        ("generalizations", lambda rows: with_value(rows, "model_id", "timm/other"), "timm/other has no graph"),
+        ("generalizations", lambda rows: with_value(rows, "model_id", "timm/other"), "its base of timm/other"),
+        ("subgraphs", lambda rows: rows.slice(rows.num_rows), "generalizations: {subgraph}: its subgraph is missing"),
+        ("variants", lambda rows: rows.slice(rows.num_rows), "its variant (timm/test_vit, "),
+        ("variants", lambda rows: with_value(rows, "signature_sha256", "0" * 64), "its variant (timm/test_vit, 0, "),
+        ("variants", lambda rows: with_value(rows, "model_id", "timm/other"), "variants: timm/other: its model is"),
+    ],
+)
+def test_the_quick_check_finds(copy: Corpus, table: str, change: Callable[[pa.Table], pa.Table], said: str) -> None:
+    ((subgraph,),) = rows_of(copy, "SELECT subgraph_sha256 FROM generalizations")
+    rewrite(copy, table, change(copy.read(table).sort_by([(copy.read(table).schema.names[1], "ascending")])))
+    assert any(said.format(subgraph=subgraph) in problem for problem in problems(copy))
+
+
+def test_the_quick_check_finds_what_is_both_an_instance_and_missing(copy: Corpus) -> None:
+    instances, missing = copy.read("instances"), copy.read("missing_instances")
+    same = {name: instances.column(name)[0].as_py() for name in ("shape_config", "dtype")}
+    for name, value in same.items():
+        missing = with_value(missing, name, value)
+    rewrite(copy, "missing_instances", missing)
+    said = f"({same['shape_config']}, {same['dtype']}) is an instance"
+    assert any(said in problem for problem in problems(copy))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("overrides", '[[0,["no_such_argument"],7]]', "cannot be rendered"),
+        ("overrides", "[[0", "cannot be rendered"),
+        ("instance_sha256", "0" * 64, "cannot be rendered: the recipe of instance 000"),
+        ("structure_sha256", "0" * 64, "structure_sha256 is not what its recipe gives"),
+    ],
+)
+def test_a_recipe_that_does_not_give_its_hashes_is_found_by_the_deep_check(
+    copy: Corpus, column: str, value: str, said: str
+) -> None:
+    rewrite(copy, "instances", with_value(copy.read("instances"), column, value))
+    assert problems(copy) == []
+    (problem,) = problems(copy, deep=True)
+    assert said in problem
+
+
+def test_a_subgraph_that_two_runs_generalized_keeps_the_rows_of_the_first(generalized: Corpus) -> None:
+    names = ("generalizations", "instances", "missing_instances")
+    tables = {name: generalized.read(name) for name in names}
+    taken = tables["instances"].slice(0, 1)
+    place = taken.select(["subgraph_sha256", "shape_config", "dtype"]).to_pylist()[0]
+    missing = pa.Table.from_pylist([{**place, "reason": "timeout", "detail": ""}], tables["missing_instances"].schema)
+    known = KnownKeys()
+    known.of("generalizations").update((name,) for name in tables["generalizations"].column(0).to_pylist())
+    novel = novel_rows({**tables, "missing_instances": missing}, known)
+    assert {name: rows.num_rows for name, rows in novel.items()} == dict.fromkeys(names, 0)
+    assert all(novel_rows(tables, KnownKeys())[name].equals(tables[name]) for name in names)
+    assert pc.sum(tables["generalizations"].column("num_instances")).as_py() == tables["instances"].num_rows  # pyright: ignore[reportAttributeAccessIssue]
