@@ -4,7 +4,8 @@ Graphs, their texts and their nodes come and go together, by signature_sha256; a
 under the same (model_id, part) is dropped with it. What a subgraph was generalized to goes with its row in
 `generalizations`: two runs may have cut it out of different graphs. Rows that leave something open give way to later
 ones that do not: in `models` one without `num_parameters` (a model is named first and built later), in `constraints`
-one that was not reached, for its cost, an op that was not registered or the machine's sake.
+one that was not reached, for its cost, an op that was not registered or the machine's sake, in `variants` one that is
+missing (there was no time for it, say, and a later run's instances are cut out of it).
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
 _GENERALIZED = ("instances", "missing_instances")
-_SUPERSEDABLE = ("models", "constraints")
+_SUPERSEDABLE = ("models", "constraints", "variants")
 _PLAIN = tuple(table for table in KEYS if table not in {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs"})
-_OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason"}
+_OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason", "variants": "reason"}
 OPEN_REASONS = frozenset({"over_budget", "op_not_allowed", *(reason.value for reason in Reason if reason.is_transient)})
 """Reasons of a verdict that say nothing about the graph: a larger budget, modules that register its ops or another day
 may reach one."""
@@ -77,8 +78,9 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
             novel[table] = _first_unknown(table, tables[table], known.of(table))
     if "generalizations" in tables:
         _follow_generalizations(novel)
-    if "models" in tables:
-        novel["models"] = _novel_or_settling("models", tables["models"], known)
+    for table in ("models", "variants"):
+        if table in tables:
+            novel[table] = _novel_or_settling(table, tables[table], known)
     if "graphs" in tables:
         novel["graphs"] = _novel_graphs(novel, known)
     _follow_graphs(novel)
@@ -120,7 +122,9 @@ def _novel_or_settling(table: str, rows: pa.Table, known: KnownKeys) -> pa.Table
 
 def _are_open(table: str, rows: pa.Table) -> list[bool]:
     values = rows.column(_OPENING_COLUMN[table]).to_pylist()
-    return [value is None if table == "models" else value in OPEN_REASONS for value in values]
+    if table == "constraints":
+        return [value in OPEN_REASONS for value in values]
+    return [(value is None) == (table == "models") for value in values]
 
 
 def _novel_graphs(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:

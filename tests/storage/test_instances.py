@@ -146,3 +146,18 @@ def test_a_subgraph_that_two_runs_generalized_keeps_the_rows_of_the_first(genera
     assert {name: rows.num_rows for name, rows in novel.items()} == dict.fromkeys(names, 0)
     assert all(novel_rows(tables, KnownKeys())[name].equals(tables[name]) for name in names)
     assert pc.sum(tables["generalizations"].column("num_instances")).as_py() == tables["instances"].num_rows  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_variant_that_was_missing_gives_way_to_one_that_was_traced_later(tmp_path: Path) -> None:
+    traced = make_generalized(tmp_path / "traced").read("variants").slice(0, 2)
+    untraced = [name for name in traced.schema.names if name not in ("model_id", "shape_config", "dtype", "reason")]
+    missing = pa.Table.from_pylist(
+        [{**row, **dict.fromkeys(untraced), "reason": "timeout"} for row in traced.to_pylist()], traced.schema
+    )
+    with Corpus.create(tmp_path / "corpus") as corpus:
+        for rows in (missing, traced.slice(0, 1), missing):
+            corpus.commit(corpus.stage({"variants": rows}, "run"), "run")
+        kept = corpus.read("variants").sort_by([("shape_config", "ascending"), ("dtype", "ascending")])
+    assert kept.num_rows == 2
+    assert traced.slice(0, 1).to_pylist()[0] in kept.to_pylist()
+    assert missing.slice(1).to_pylist()[0] in kept.to_pylist()
