@@ -107,7 +107,7 @@ def _run(row: Row, rendered: dict[str, Graph], seed: int) -> Run:
     try:
         recipe = instance_recipe(rendered["float32"], seed)
         outputs = {dtype: run_instance(graph, seed, recipe) for dtype, graph in rendered.items()}
-    except Exception as error:  # whatever torch raises
+    except Exception as error:  # foreign code
         return Run(row, {}, False, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", len(num_bytes))
     floating = [tensor for made in outputs.values() for tensor in made if tensor.is_floating_point()]
     # A mask's lowest value overflows in no dtype; infinities that a program writes itself are on all sides alike.
