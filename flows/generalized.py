@@ -78,6 +78,46 @@ def show_generalization(corpus: Corpus, subgraph_sha256: str) -> bool:
     return True
 
 
+def show_at(corpus: Corpus, prefix: str, at: str) -> None:
+    """Print the generalized subgraph that a prefix means at sizes such as `batch=3,height=160`.
+
+    Raises UsageError where it means none or several, has no expressions, or nothing is known at these sizes.
+    """
+    from extract.text import render
+    from mining.expression import ExpressionError
+    from storage.errors import UsageError
+    from storage.instances import render_at
+    from storage.query import run_query
+
+    rows = run_query(corpus, "show_generalization", {"subgraph_sha256": prefix})
+    if len(rows) != 1:
+        remedy = "give the hash of one, see `passnet sql 'SELECT subgraph_sha256 FROM generalizations'`"
+        raise UsageError(f"{prefix!r} means {len(rows)} generalized subgraphs", remedy)
+    (row,) = rows
+    if row["expressions"] is None:
+        why = ": ".join(filter(None, (row["symbolic_reason"], row["symbolic_detail"])))
+        raise UsageError(f"subgraph {row['subgraph_sha256'][:_HASH_SHOWN]} has no expressions ({why})", "show another")
+    try:
+        graph = render_at(corpus, row, _sizes(at))
+    except ExpressionError as error:
+        raise UsageError(f"--at {at}: {error}", f"see `passnet show {prefix}` for axes and constraints") from error
+    for line in commented_text(render(graph), _comments(graph)):
+        typer.echo(line)
+
+
+def _sizes(text: str) -> dict[str, int]:
+    from extract.shape_configs import AXES
+    from storage.errors import UsageError
+
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        axis, _, size = (word.strip() for word in part.partition("="))
+        if axis not in AXES or not size.isdecimal() or int(size) < 1:
+            raise UsageError(f"--at {text}: {part.strip()!r} is no size", f"write AXIS=SIZE, axes: {', '.join(AXES)}")
+        sizes[axis] = int(size)
+    return sizes
+
+
 def _facts(row: dict[str, Any], graph: Graph) -> dict[str, Any]:
     num_bytes, num_flop = row["num_bytes"], row["num_flop"]
     intensity = num_flop / num_bytes if num_bytes and num_flop is not None else None

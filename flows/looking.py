@@ -30,17 +30,25 @@ def show(
         ),
     ],
     corpus: CorpusOption = DEFAULT_CORPUS,
+    at: Annotated[
+        str | None,
+        typer.Option(help="A generalized subgraph at other sizes of its model's inputs.", metavar="AXIS=SIZE,..."),
+    ] = None,
 ) -> None:
     """Print one graph (its text with shapes beside each line, sources, verdicts), subgraph, instance or pattern.
 
     Of an instance what its calls return is not stored: beside a line stand the operands that it is the first to take.
+    Any sizes that a subgraph's constraints allow: passnet show SUBGRAPH --at batch=3,height=160,width=160
     """
-    from flows.generalized import show_generalization, show_instance
+    from flows.generalized import show_at, show_generalization, show_instance
     from flows.mined import show_pattern, show_subgraph
     from storage.corpus import Corpus
     from storage.query import run_query
 
     opened = Corpus.open(corpus)
+    if at is not None:
+        show_at(opened, name.strip().lower(), at)
+        return
     if name.startswith("#"):
         show_pattern(opened, name)
         return

@@ -12,10 +12,13 @@ import pyarrow.compute as pc
 
 from extract.cut import Cutter
 from extract.graph import Graph
+from extract.shape_configs import Sizes
+from mining.expression import ExpressionError
 from mining.instance import render
+from mining.instantiation import instantiate
 from storage.corpus import Corpus
 from storage.errors import CorpusError
-from storage.instance_records import instance_from_row, sizes_from_row
+from storage.instance_records import instance_from_row, sizes_from_row, symbolic_from_row
 from storage.query import run_query
 from storage.records import graph_from_rows
 
@@ -35,6 +38,24 @@ def render_stored(corpus: Corpus, row: Row) -> Graph:
     except (ValueError, LookupError, TypeError) as error:
         raise CorpusError(
             f"instance {row['instance_sha256']} cannot be rendered: {error}",
+            f"see what is wrong: passnet fsck --deep --corpus {corpus.root}",
+        ) from error
+
+
+def render_at(corpus: Corpus, row: Row, sizes: Sizes) -> Graph:
+    """Return the program of a row of `generalizations` that has expressions at other sizes, in float32.
+
+    Raises `ExpressionError` where nothing is known at these sizes, CorpusError where the corpus does not give it.
+    """
+    expressions, constraints = symbolic_from_row(row)
+    try:
+        base = Cutter(_stored_graph(corpus, row["signature_sha256"])).cut(row["start"], row["end"]).graph
+        return instantiate(base, expressions, constraints, sizes)
+    except ExpressionError:
+        raise
+    except (ValueError, LookupError, TypeError) as error:
+        raise CorpusError(
+            f"subgraph {row['subgraph_sha256']} cannot be made: {error}",
             f"see what is wrong: passnet fsck --deep --corpus {corpus.root}",
         ) from error
 

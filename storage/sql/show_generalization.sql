@@ -1,2 +1,2 @@
--- What became of the subgraph $subgraph_sha256; no row where it was not generalized.
-SELECT * FROM generalizations WHERE subgraph_sha256 = $subgraph_sha256;
+-- What became of the subgraphs whose hash begins with $subgraph_sha256; no row where none was generalized.
+SELECT * FROM generalizations WHERE starts_with(subgraph_sha256, $subgraph_sha256);

@@ -162,3 +162,37 @@ print(codes, sorted({{"torch", "prefect", "timm", "transformers"}} & set(sys.mod
 """
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert told.stderr == "[0, 0, 0] []\n"
+
+
+def test_a_subgraph_is_shown_at_any_sizes_that_its_constraints_allow(
+    corpus: Corpus, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = "SELECT subgraph_sha256 FROM generalizations WHERE expressions IS NOT NULL ORDER BY 1 LIMIT 1"
+    out = shown(capsys, corpus, named(corpus, query)[:20], "--at", "batch=13,height=192,width=96")
+    assert "def forward" in out
+    assert "(13, " in out
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        ("batch=13", "axis 'height' has no size here"),
+        ("batch=13,height=97,width=96", "height"),
+        ("depth=3", "'depth=3' is no size"),
+        ("batch=0,height=96,width=96", "'batch=0' is no size"),
+        ("", "is no size"),
+    ],
+)
+def test_sizes_of_which_nothing_is_known_are_refused_in_one_line(
+    corpus: Corpus, capsys: pytest.CaptureFixture[str], at: str, said: str
+) -> None:
+    query = "SELECT subgraph_sha256 FROM generalizations WHERE expressions IS NOT NULL ORDER BY 1 LIMIT 1"
+    assert run(["show", named(corpus, query), "--at", at, "--corpus", str(corpus.root)]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_sizes_are_for_generalized_subgraphs_alone(corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", named(corpus, OWN), "--at", "batch=2", "--corpus", str(corpus.root)]) == 2
+    assert "means 0 generalized subgraphs" in capsys.readouterr().err
