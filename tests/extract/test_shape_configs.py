@@ -55,6 +55,13 @@ def test_axes_that_vary_are_no_function_of_one_another(table: str) -> None:
             assert first == second or len(pairs) > len({one for one, _ in pairs})
 
 
+@pytest.mark.parametrize("table", ["text", "series", "multimodal", BATCH_ONLY])
+def test_rows_differ_in_the_number_of_tokens_too(table: str) -> None:
+    """Programs that flatten batch and sequence must not be the same at two rows."""
+    numbers = [row.get("batch", Fraction(1)) * row.get("sequence", Fraction(1)) for row in load_table()[table]]
+    assert len(set(numbers)) == NUM_ROWS
+
+
 def test_sizes_that_are_not_whole_are_refused() -> None:
     assert scale_sizes({"batch": 1, "height": 224}, {"height": Fraction(3, 2), "width": Fraction(2)}) == {
         "batch": 1,
