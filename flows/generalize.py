@@ -45,14 +45,18 @@ _SPARE_SECONDS = 120.0  # beside the traces: building, cutting, hashing; after i
 
 @dataclass(frozen=True, slots=True)
 class GeneralizeSummary:
-    """Figures of one run: subgraphs and instances made now, graphs that failed and that are left (for a bound), and
-    what stands, as rows of `storage/sql/generalize_summary.sql` and `generalize_reasons.sql`. `seconds`: wall time."""
+    """Figures of one run: subgraphs and instances made now, graphs that failed and that are left (for a bound).
+
+    Then what stands: subgraphs that have none, the others as rows of `storage/sql/generalize_summary.sql`, and why
+    instances are missing as rows of `generalize_reasons.sql`. `seconds` is wall time.
+    """
 
     corpus: str
     num_subgraphs: int
     num_instances: int
     num_failed: int
     num_left: int
+    num_without: int
     domains: tuple[dict[str, Any], ...]
     reasons: tuple[dict[str, Any], ...]
     seconds: float
@@ -67,20 +71,22 @@ def generalize(
     max_bytes: int = MAX_BYTES,
     max_params: int | None = None,
     model_seconds: float = MODEL_SECONDS,
+    retry_failed: bool = False,
 ) -> GeneralizeSummary:
     """Make the instances of the mined subgraphs that have none, and return what stands then.
 
     `limit` bounds the graphs, by signature; `workers` is the number of children (default: one per CPU); an instance
-    that moves more than `max_bytes` is left out, and after `model_seconds` no more variants of a model are traced.
-    Raises UsageError before any write.
+    that moves more than `max_bytes` is left out, and a model whose variants take more than `model_seconds` fails;
+    `retry_failed` tries again what failed before. Raises UsageError before any write.
     """
     started = time.monotonic()
-    check_bounds(max_bytes, model_seconds)
+    check_bounds(max_bytes, max_params, model_seconds)
     model_ids = read_model_list(Path(models_file)) if models_file else None
     reporter = REPORTER.get()
     with Corpus.open(corpus, write=True) as opened:
         job = GeneralizeJob(new_run_id(), max_bytes, max_params, model_seconds)
-        reports, num_left = generalize_missing(opened, job, workers or os.cpu_count() or 1, reporter, model_ids, limit)
+        num_workers = workers or os.cpu_count() or 1
+        reports, num_left = generalize_missing(opened, job, num_workers, reporter, model_ids, limit, retry_failed)
         reporter.stage("writing the catalogue")
         if opened.is_fragmented():
             opened.compact()
@@ -91,6 +97,7 @@ def generalize(
             sum(report.num_instances for report in reports),
             sum(report.num_failed for report in reports),
             num_left,
+            run_query(opened, "generalize_left")[0]["num_subgraphs"],
             tuple(run_query(opened, "generalize_summary")),
             tuple(run_query(opened, "generalize_reasons")),
             time.monotonic() - started,
@@ -104,6 +111,7 @@ def generalize_missing(
     reporter: Reporter,
     model_ids: Sequence[str] | None = None,
     limit: int | None = None,
+    retry_failed: bool = False,
 ) -> tuple[list[GeneralizeReport], int]:
     """Generalize what lacks it, until nothing is left or `limit` graphs were tried; return reports and graphs left.
 
@@ -116,7 +124,7 @@ def generalize_missing(
     tried: set[tuple[str, str]] = set()  # what fails for the machine's sake is for the next run
     try:
         while True:
-            found = find_candidates(corpus, model_ids)
+            found = find_candidates(corpus, model_ids, retry_failed)
             candidates = [one for one in found if (one.signature_sha256, one.model_id) not in tried]
             chosen = candidates[: None if limit is None else limit - len(tried)]
             if not chosen:

@@ -31,8 +31,9 @@ def generalize(
     ] = MAX_BYTES,
     max_params: Annotated[int | None, typer.Option(help="Leave out larger models (elements).", min=1)] = None,
     model_seconds: Annotated[
-        float, typer.Option(help="Trace no more variants of a model after so long.")
+        float, typer.Option(help="A model whose variants take longer fails, and the next that has its graph is tried.")
     ] = MODEL_SECONDS,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again models that failed.")] = False,
 ) -> None:
     """Make every mined subgraph in 10 shapes and 3 dtypes, by tracing its model again at each.
 
@@ -41,7 +42,7 @@ def generalize(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, models, max_bytes, model_seconds)
+        _check(corpus, models, max_bytes, max_params, model_seconds)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -51,18 +52,19 @@ def generalize(
             max_bytes=max_bytes,
             max_params=max_params,
             model_seconds=model_seconds,
+            retry_failed=retry_failed,
         )
     _show(summary)
 
 
-def _check(corpus: Path, models: Path | None, max_bytes: int, model_seconds: float) -> None:
+def _check(corpus: Path, models: Path | None, max_bytes: int, max_params: int | None, model_seconds: float) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.generalize_plan import check_bounds
     from flows.refresh_plan import check_listed
     from storage.corpus import Corpus
     from storage.errors import UsageError
 
-    check_bounds(max_bytes, model_seconds)
+    check_bounds(max_bytes, max_params, model_seconds)
     with Corpus.open(corpus, write=True) as opened:
         if models is not None:
             check_listed(opened, models)
@@ -84,6 +86,10 @@ def _show(summary: GeneralizeSummary) -> None:
     left = f", {summary.num_left:,} graphs left" if summary.num_left else ""
     made = f"{summary.num_instances:,} instances of {summary.num_subgraphs:,} subgraphs"
     typer.echo(f"{made} made now in {summary.seconds:.1f} s{failed}{left}")
+    if summary.num_without and not summary.num_left:
+        why = "SELECT subject, reason, detail FROM failures WHERE step = 'generalize'"
+        typer.echo(f'{summary.num_without:,} subgraphs have none, their models failed: `passnet sql "{why}"`')
+        typer.echo("try them again with --retry-failed, perhaps with other bounds")
     typer.echo(f"next: passnet show --corpus {summary.corpus} INSTANCE")
 
 

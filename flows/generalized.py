@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _HASH_SHOWN = 16
 _ROWS_SHOWN = 40
+_MAX_DIGITS = 9
 
 
 def find_instance(corpus: Corpus, prefix: str) -> str | None:
@@ -97,12 +99,24 @@ def show_at(corpus: Corpus, prefix: str, at: str) -> None:
     if row["expressions"] is None:
         why = ": ".join(filter(None, (row["symbolic_reason"], row["symbolic_detail"])))
         raise UsageError(f"subgraph {row['subgraph_sha256'][:_HASH_SHOWN]} has no expressions ({why})", "show another")
+    sizes = _sizes(at)
+    _check_axes(row, sizes, at)
     try:
-        graph = render_at(corpus, row, _sizes(at))
+        graph = render_at(corpus, row, sizes)
     except ExpressionError as error:
         raise UsageError(f"--at {at}: {error}", f"see `passnet show {prefix}` for axes and constraints") from error
     for line in commented_text(render(graph), _comments(graph)):
         typer.echo(line)
+
+
+def _check_axes(row: dict[str, Any], sizes: dict[str, int], at: str) -> None:
+    from storage.errors import UsageError
+
+    texts = [*(entry["expression"] for entry in row["expressions"]), *row["constraints"]]
+    words = {word for text in texts for word in re.findall(r"[a-z]+", text)}
+    others = sorted(sizes.keys() - words - set(row["axes"]))
+    if others:
+        raise UsageError(f"--at {at}: its sizes do not follow from {others[0]}", f"leave {others[0]} out")
 
 
 def _sizes(text: str) -> dict[str, int]:
@@ -112,7 +126,8 @@ def _sizes(text: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for part in text.split(","):
         axis, _, size = (word.strip() for word in part.partition("="))
-        if axis not in AXES or not size.isdecimal() or int(size) < 1:
+        is_size = size.isascii() and size.isdecimal() and len(size) <= _MAX_DIGITS and int(size) >= 1
+        if axis not in AXES or axis in sizes or not is_size:
             raise UsageError(f"--at {text}: {part.strip()!r} is no size", f"write AXIS=SIZE, axes: {', '.join(AXES)}")
         sizes[axis] = int(size)
     return sizes

@@ -6,6 +6,7 @@ of these shows what the program does elsewhere. Each becomes a constraint, and n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from extract.shape_configs import Sizes
@@ -20,7 +21,7 @@ from mining.expression import (
     add,
     multiply,
 )
-from mining.forms import IMAGE_AXES, USUAL_DIVISORS, num_chosen, term
+from mining.forms import BATCH, USUAL_DIVISORS, num_chosen, term
 
 
 def has_evidence(expression: Expression, rows: Sequence[Sizes]) -> bool:
@@ -57,17 +58,11 @@ def division_constraints(expression: Expression, rows: Sequence[Sizes]) -> Itera
         yield from division_constraints(child, rows)
 
 
-def find_refusals(accepted: Sequence[Sizes], refused: Sequence[Sizes]) -> tuple[Constraint, ...]:
-    """Return `axis % m == 0` for the axes of images, with the least usual m that lets all accepted sizes through and no
-    refused ones; nothing where there is no such m."""
-    axes = [axis for axis in IMAGE_AXES if all(axis in row for row in (*accepted, *refused))]
-    if not refused or not axes:
-        return ()
-    for modulus in sorted(USUAL_DIVISORS)[1:]:
-        passes = [all(row[axis] % modulus == 0 for axis in axes) for row in (*accepted, *refused)]
-        if all(passes[: len(accepted)]) and not any(passes[len(accepted) :]):
-            return tuple([Constraint(Axis(axis), modulus=modulus) for axis in axes])
-    return ()
+def multiples(rows: Sequence[Sizes]) -> tuple[Constraint, ...]:
+    """Return that each axis but the batch is a multiple of what all its sizes are: for programs that do otherwise at
+    sizes in between (they pad, shift, or are refused there)."""
+    common = {axis: math.gcd(*[row[axis] for row in rows]) for axis in rows[0] if axis != BATCH}
+    return tuple([Constraint(Axis(axis), modulus=size) for axis, size in common.items() if size > 1])
 
 
 def _fixed_axes(rows: Sequence[Sizes]) -> Iterator[Constraint]:
@@ -99,10 +94,10 @@ def _division_constraints(division: FloorDivision, rows: Sequence[Sizes]) -> Ite
         return
     split = _axis_and_offset(division.dividend)
     if split is not None:
-        axis, offset = split
+        axis, _ = split
         column = [row[axis] for row in rows]
         counts = [dividend // division.divisor for dividend in dividends]
-        yield from _open_offset(axis, offset, division.divisor, column, counts)
+        yield from _open_offset(axis, division.divisor, column, counts)
         yield from _open_divisor(axis, division, column, counts)
 
 
@@ -116,13 +111,11 @@ def _axis_and_offset(dividend: Expression) -> tuple[str, int] | None:
             return None
 
 
-def _open_offset(
-    axis: str, offset: int, divisor: int, column: Sequence[int], counts: Sequence[int]
-) -> Iterator[Constraint]:
-    """Yield that the least and the most offset that fit agree, unless the division rounds down or up."""
+def _open_offset(axis: str, divisor: int, column: Sequence[int], counts: Sequence[int]) -> Iterator[Constraint]:
+    """Yield that the least and the most offset that fit agree: rounding down and up are offsets as any other."""
     reach = [divisor * count - size for size, count in zip(column, counts, strict=True)]
     least, most = max(reach), min(reach) + divisor - 1
-    if least < most and offset % divisor not in (0, divisor - 1):
+    if least < most:
         yield Constraint(term(axis, least, divisor), term(axis, most, divisor))
 
 

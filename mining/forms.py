@@ -16,6 +16,7 @@ from mining.expression import Axis, Expression, FloorDivision, Number, Sum, add,
 Values = Sequence[int]
 Term = tuple[Expression, tuple[int, ...]]
 
+BATCH: Final = "batch"
 IMAGE_AXES: Final = ("height", "width")
 MIN_VALUES: Final = 3
 """A column of two values is any threshold, and no evidence of a division."""

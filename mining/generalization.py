@@ -9,15 +9,16 @@ deterministic; what all ranges share is found once per variant.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from extract.cut import CutError
 from extract.formed_cut import FormedCut, FormedCutter
-from extract.graph import Arg, Graph, OpRef, TensorRef
+from extract.graph import Arg, Graph, Node, OpRef, TensorRef
 from extract.shape_configs import HELD_OUT
 from mining.alignment import Alignment, align
+from mining.evidence import multiples
 from mining.fitting import Fitter
 from mining.instance import Instance, NoInstance, Variant, make_instance
 from mining.literal_changes import literal_at
@@ -78,14 +79,16 @@ class Generalization:
 class Generalizer:
     """Makes the instances of one model's subgraphs."""
 
-    def __init__(self, traced: Sequence[Traced], absent: Sequence[Missing]) -> None:
+    def __init__(self, traced: Sequence[Traced], absent: Sequence[Missing], has_refusals: bool = False) -> None:
         """`traced` are the variants, that of the model's own sizes in float32 among them, held-out rows too; `absent`
-        the others. Raises ValueError where the model's own is not among them."""
+        the others; `has_refusals` says that the model refused some row. Raises ValueError where the model's own is not
+        among them."""
         own = [entry for entry in traced if (entry.variant.shape_config, entry.variant.dtype) == (_OWN, _EXACT)]
         if not own:
             raise ValueError("the variant of the model's own sizes in float32 is not among the variants")
         self.base = own[0].graph
         self._traced = traced
+        self._is_stepwise = has_refusals or any(map(_depends_on_remainders, self.base.nodes))
         self._absent = [entry for entry in absent if entry.shape_config not in HELD_OUT]
         self._base_cutter = FormedCutter(self.base)
         self._cutters = [self._base_cutter if entry is own[0] else FormedCutter(entry.graph) for entry in traced]
@@ -145,7 +148,10 @@ class Generalizer:
         literals: dict[tuple[int, tuple[str | int, ...]], Arg] = {}
         for override in (override for entry in exact for override in entry.overrides):
             literals[override.op, override.path] = literal_at(base.calls[override.op][0].call, override.path)
-        return fit_subgraph(samples, held_out, literals, self._fitters[key])
+        found = fit_subgraph(samples, held_out, literals, self._fitters[key])
+        if self._is_stepwise and isinstance(found, SymbolicSubgraph):
+            return replace(found, constraints=(*found.constraints, *multiples(self._fitters[key].rows)))
+        return found
 
     @cached_property
     def _depends(self) -> list[bool]:
@@ -156,6 +162,13 @@ class Generalizer:
             refs = node.refs()
             found.append(any(is_input[ref.index] if isinstance(ref, TensorRef) else found[ref.index] for ref in refs))
         return found
+
+
+def _depends_on_remainders(node: Node) -> bool:
+    """Tell whether a call's literals may follow from what sizes leave when divided, or from whether they are one: what
+    was the same on all rows need not be so between them."""
+    is_causal = "scaled_dot_product_attention" in node.op and (True in node.args or ("is_causal", True) in node.kwargs)
+    return is_causal or node.op in ("pad", "roll")
 
 
 def _distinct(made: Sequence[Made], depends: bool) -> tuple[list[Made], list[Missing]]:

@@ -21,7 +21,8 @@ def instantiate(
     """Return a subgraph's cut, at whatever sizes it is, at other ones; its dtype stays.
 
     What ops return is left out, and what was known of the values of tensors whose shape changes. Raises
-    `ExpressionError` where a constraint fails, an axis lacks, or a dimension would be negative.
+    `ExpressionError` where a constraint fails, an axis lacks, or a dimension would be negative, or one where it was
+    none: layouts and broadcasts are others then.
     """
     for constraint in constraints:
         if not constraint.check(sizes):
@@ -36,6 +37,8 @@ def _resized(meta: TensorMeta, owner: int, values: Mapping[Place, int]) -> Tenso
     dims = range(len(meta.shape))
     shape = tuple([values.get(Place("shape", owner, (dim,)), meta.shape[dim]) for dim in dims])
     stride = tuple([values.get(Place("stride", owner, (dim,)), meta.stride[dim]) for dim in dims])
+    if any(new == 1 != old for new, old in zip(shape, meta.shape, strict=True)):
+        raise ExpressionError(f"operand {owner} would have shape {shape}: no size seen made a dimension one")
     if min((*shape, *stride), default=0) < 0:
         raise ExpressionError(f"operand {owner} would have shape {shape} and strides {stride}")
     if shape == meta.shape:

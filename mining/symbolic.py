@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, Protocol, cast
 
+from extract.graph import is_contiguous
 from extract.shape_configs import Sizes
 from mining.evidence import find_constraints
 from mining.expression import Constraint, Expression, ExpressionError, multiply
@@ -163,6 +164,9 @@ class _Fitting:
                 return failed
         varying = sorted(self._varying, key=_place_order)
         expressions = {place: self._fits[place].expression for place in varying}
+        wrong = self._find_wrong(rows)
+        if wrong is not None:
+            return wrong
         return SymbolicSubgraph(
             expressions,
             find_constraints(expressions.values(), self._fitter.rows),
@@ -170,6 +174,17 @@ class _Fitting:
             len(self._fitter.rows) - self._fitter.num_samples,
             sum(1 for place in varying if self._fits[place].is_predicted),
         )
+
+    def _find_wrong(self, rows: Sequence[InstanceLike]) -> NotSymbolic | None:
+        """Hold every operand against each row: of one that is not row by row all strides count, those of dimensions
+        of size one too."""
+        for sizes, instance in zip(self._fitter.rows, rows, strict=True):
+            for owner, operand in enumerate(instance.operands):
+                dims = range(len(operand.shape))
+                made = tuple([self._fits[Place("stride", owner, (dim,))].expression.evaluate(sizes) for dim in dims])
+                if made != operand.stride and not is_contiguous(operand.shape, operand.stride):
+                    return NotSymbolic("no_expression", f"strides of {owner} at {dict(sizes)}: {operand.stride}")
+        return None
 
     def _add(self, place: Place, column: Column, found: Fit | None) -> bool:
         if found is not None:
@@ -211,7 +226,7 @@ class _Fitting:
                 for inner in sorted(done, key=lambda other: (other != dim + 1, other)):
                     if _is_product(column, shapes[inner], strides[inner]):
                         return self._product(owner, inner)
-            found = self._fitter.fit(column)
+            found = self._fitter.fit(column) or (self._fitter.fit_if_one(column) if None not in column else None)
             if found is not None:
                 return found
         return self._fitter.fit_if_one(known)

@@ -77,10 +77,17 @@ class GeneralizeSession:
     on_graph: Callable[[str, bool], None]
 
 
-def find_candidates(corpus: Corpus, model_ids: Sequence[str] | None = None) -> list[Candidate]:
-    """Return the graphs (of these models, where given) that subgraphs without a generalization are to be cut out of."""
+def find_candidates(
+    corpus: Corpus, model_ids: Sequence[str] | None = None, retry_failed: bool = False
+) -> list[Candidate]:
+    """Return the graphs (of these models, where given) that subgraphs without a generalization are to be cut out of.
+
+    Models that failed before are left out but for a bound on their size, or all are in with `retry_failed`.
+    """
     parameters = {
-        "open_reasons": [str(reason) for reason in Reason if reason.is_transient],
+        "open_reasons": [
+            str(reason) for reason in Reason if retry_failed or reason.is_transient or reason is Reason.OVER_MAX_PARAMS
+        ],
         "model_ids": None if model_ids is None else list(model_ids),
     }
     rows = run_query(corpus, "generalize_candidates", parameters)

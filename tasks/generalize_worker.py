@@ -90,7 +90,7 @@ def _generalize(header: Header, payload: bytes) -> bytes:
 
     traced, absent, variants = _variants(header, payload)
     _check_base(header, traced)
-    generalizer = Generalizer(traced, absent)
+    generalizer = Generalizer(traced, absent, _has_refusals(variants))
     rows: dict[str, list[Row]] = defaultdict(list, variants=variants)
     costs: dict[int, CutCosts] = {}
     for start, end in header["ranges"]:
@@ -112,6 +112,9 @@ def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missin
     from storage.instance_records import sizes_row
 
     present, missing = _traces(header, payload)
+    late = [entry for entry in missing if entry.reason == Reason.TIMEOUT]
+    if late:  # half of the variants would be kept for good; the next run may have more time
+        raise SubjectError(header["model_id"], Reason.TIMEOUT, late[0].detail)
     traced: list[Traced] = []
     rows: list[Row] = []
     for variant in present:
@@ -127,6 +130,15 @@ def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missin
         absent.append(Missing(entry.shape_config, entry.dtype, str(entry.reason), detail))
         rows.append({**_key(header, entry), "reason": str(entry.reason), "detail": detail})
     return traced, absent, rows
+
+
+def _has_refusals(variants: Sequence[Row]) -> bool:
+    """Tell whether a model refused some row: another stands for it, or none does."""
+    from extract.shape_configs import BATCH_ONLY
+
+    own = variants[0].get("shape_table")
+    stand_ins = own != BATCH_ONLY and any(row.get("shape_table") == BATCH_ONLY for row in variants)
+    return stand_ins or any(row.get("reason") == Reason.SHAPE_REFUSED for row in variants)
 
 
 def _traces(header: Header, payload: bytes) -> tuple[Sequence[TracedVariant], Sequence[MissingVariant]]:

@@ -99,6 +99,22 @@ def test_a_second_run_makes_nothing(generalized: Path) -> None:
     assert "0 instances of 0 subgraphs made now" in done.stdout
 
 
+def test_bounds_that_leave_a_model_out_are_for_one_run(tmp_path: Path) -> None:
+    path = tmp_path / "corpus"
+    corpus_at(path, MODELS[:1])
+    command = ("generalize", "--workers", "1", "--corpus", str(path))
+    for bound in (("--max-params", "10"), ("--model-seconds", "0.001")):
+        left_out = passnet(*command, *bound)
+        assert left_out.returncode == 0, left_out.stderr
+        assert "of 0 subgraphs" in left_out.stdout and "1 graphs failed" in left_out.stdout
+    again = passnet(*command)
+    assert "of 0 subgraphs" in again.stdout and "subgraphs have none" in again.stdout
+    retried = passnet(*command, "--retry-failed")
+    assert "of 0 subgraphs" not in retried.stdout, retried.stdout
+    with Corpus.open(path) as corpus:
+        assert "timeout" not in set(corpus.read("missing_instances").column("reason").to_pylist())
+
+
 def test_a_model_that_is_gone_gives_way_to_the_next_that_has_the_graph(tmp_path: Path) -> None:
     path = tmp_path / "corpus"
     tables = trace_tables(trace_model("timm/test_vit"), datetime.now(UTC))
@@ -126,6 +142,10 @@ def renamed(table: pa.Table, model_id: str) -> pa.Table:
     [
         (["generalize", "--max-bytes", "0"], "--max-bytes 0 leaves no instance"),
         (["generalize", "--model-seconds", "-1"], "--model-seconds -1"),
+        (["generalize", "--model-seconds", "nan"], "--model-seconds nan"),
+        (["generalize", "--model-seconds", "inf"], "--model-seconds inf"),
+        (["generalize", "--max-bytes", "9" * 26], "is too large"),
+        (["generalize", "--max-params", "9" * 26], "is too large"),
         (["generalize", "--models", "none.txt"], "none.txt"),
     ],
 )

@@ -181,6 +181,9 @@ def test_a_subgraph_is_shown_at_any_sizes_that_its_constraints_allow(
         ("depth=3", "'depth=3' is no size"),
         ("batch=0,height=96,width=96", "'batch=0' is no size"),
         ("", "is no size"),
+        ("batch=2,batch=3,height=96,width=96", "'batch=3' is no size"),
+        ("batch=1,height=" + "9" * 5000 + ",width=96", "is no size"),
+        ("batch=1,height=96,width=96,frames=3", "do not follow from frames"),
     ],
 )
 def test_sizes_of_which_nothing_is_known_are_refused_in_one_line(

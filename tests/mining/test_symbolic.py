@@ -11,7 +11,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extract.shape_configs import Sizes
-from mining.evidence import find_refusals
 from mining.expression import Expression, ExpressionError
 from mining.expression_text import parse
 from mining.fitting import Fitter
@@ -297,14 +296,6 @@ def test_the_base_gives_what_an_instance_does_not_override() -> None:
     assert isinstance(fit_subgraph(instances, base_literals=base), SymbolicSubgraph)
     with pytest.raises(ValueError, match="op 3"):
         fit_subgraph(instances)
-
-
-def test_sizes_that_a_model_refuses_give_a_remainder() -> None:
-    accepted = [{"height": 224, "width": 224}, {"height": 448, "width": 96}]
-    refused = [{"height": 112, "width": 224}, {"height": 224, "width": 336}]
-    assert [found.text for found in find_refusals(accepted, refused)] == ["height % 32 == 0", "width % 32 == 0"]
-    assert find_refusals(accepted, [*refused, {"height": 64, "width": 64}]) == ()
-    assert find_refusals(accepted, []) == ()
 
 
 def test_distinct_columns_take_about_a_millisecond_each() -> None:
