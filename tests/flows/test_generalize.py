@@ -99,6 +99,7 @@ def test_a_second_run_makes_nothing(generalized: Path) -> None:
     assert "0 instances of 0 subgraphs made now" in done.stdout
 
 
+@pytest.mark.slow
 def test_bounds_that_leave_a_model_out_are_for_one_run(tmp_path: Path) -> None:
     path = tmp_path / "corpus"
     corpus_at(path, MODELS[:1])

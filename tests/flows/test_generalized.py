@@ -28,6 +28,12 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return make_generalized(tmp_path_factory.mktemp("generalized") / "corpus")
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables cut no hash, whatever the width that a runner of tests sets."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+
 def named(corpus: Corpus, query: str) -> str:
     ((name,),) = rows_of(corpus, query)
     return name
