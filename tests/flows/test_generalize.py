@@ -116,6 +116,7 @@ def test_bounds_that_leave_a_model_out_are_for_one_run(tmp_path: Path) -> None:
         assert "timeout" not in set(corpus.read("missing_instances").column("reason").to_pylist())
 
 
+@pytest.mark.slow
 def test_a_model_that_is_gone_gives_way_to_the_next_that_has_the_graph(tmp_path: Path) -> None:
     path = tmp_path / "corpus"
     tables = trace_tables(trace_model("timm/test_vit"), datetime.now(UTC))

@@ -55,7 +55,12 @@ def rendered(
 
 @pytest.mark.parametrize(
     ("model_id", "image_size"),
-    [("timm/test_vit", None), ("timm/test_convnext", 64), ("timm/test_resnet", 64), ("transformers/bert/base", None)],
+    [
+        ("timm/test_vit", None),
+        ("timm/test_convnext", 64),
+        pytest.param("timm/test_resnet", 64, marks=pytest.mark.slow),
+        pytest.param("transformers/bert/base", None, marks=pytest.mark.slow),
+    ],
 )
 def test_instances_run_finite_and_their_dtypes_agree(model_id: str, image_size: int | None) -> None:
     for seed, graphs in enumerate(rendered(model_id, 2, 4, 1, image_size)):
