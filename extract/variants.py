@@ -104,11 +104,6 @@ def trace_variants(
     return VariantTraces(chooser.model, tuple(variants), tuple(missing), built - started, time.perf_counter() - built)
 
 
-def variant_sizes(traces: VariantTraces) -> dict[int, Sizes]:
-    """Return the parent's named absolute sizes at each shape config; they are the same in every dtype."""
-    return {variant.shape_config: variant.sizes for variant in traces.variants}
-
-
 def with_dtype(prepared: Prepared, dtype: torch.dtype) -> Prepared:
     """Return the same with floating-point inputs of a dtype; others stay."""
 

@@ -7,17 +7,15 @@ trace.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-from prefect.futures import PrefectFuture
 
 from extract.failure import Reason
 from extract.hub_config import ModelConfig
 from extract.model_ref import ModelRef
 from flows.hub_plan import RepoChoice, hub_model_id, hub_model_ref
+from flows.in_order import commit_in_order
 from flows.progress import Reporter
 from flows.refresh_plan import models_to_trace, shards_of
 from storage.hub import CACHE_FOLDER, Hub, Repo
@@ -171,23 +169,15 @@ def _plain(text: str) -> str:
 
 def _trace_in_order(run: HubRun, groups: Sequence[ConfigGroup]) -> list[ModelOutcome]:
     """Trace groups shard by shard; a shard is committed after all before it, so any kill leaves a prefix."""
-    pending: deque[PrefectFuture[ShardReport]] = deque()
     outcomes: list[ModelOutcome] = []
 
-    def commit_next(number: int) -> None:
-        report = pending.popleft().result()
+    def commit(number: int, report: ShardReport) -> None:
         commit_shard(run.session, number, report, run.shard_config.run_id, run.recorded)
         outcomes.extend(report.outcomes)
 
-    num_committed = 0
-    for number, shard in enumerate(shards_of(groups, run.num_workers)):
-        pending.append(trace_groups.submit(run.session, number, shard, run.shard_config))
-        if len(pending) > run.num_workers + 1:
-            commit_next(num_committed)
-            num_committed += 1
-    while pending:
-        commit_next(num_committed)
-        num_committed += 1
+    shards = enumerate(shards_of(groups, run.num_workers))
+    submitted = (trace_groups.submit(run.session, number, shard, run.shard_config) for number, shard in shards)
+    commit_in_order(submitted, commit, run.num_workers + 1)
     return outcomes
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -17,13 +16,13 @@ from pathlib import Path
 from typing import Any, cast
 
 from prefect import flow
-from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.model_ref import ModelRef
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.hub_plan import RepoChoice, check_trust, choose_repos
 from flows.hub_refresh import trace_hub
+from flows.in_order import commit_in_order
 from flows.later_steps import plan_later_steps, take_later_steps
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import (
@@ -228,23 +227,15 @@ def trace_and_commit(
     reporter.begin(len(missing))
     shard_config = _shard_config(config)
     recorded = asdict(config)
-    pending: deque[PrefectFuture[ShardReport]] = deque()
     outcomes: list[ModelOutcome] = []
-    num_committed = 0
 
-    def commit_next() -> None:
-        nonlocal num_committed
-        report = pending.popleft().result()
-        commit_shard(session, num_committed, report, shard_config.run_id, recorded)
-        num_committed += 1
+    def commit(number: int, report: ShardReport) -> None:
+        commit_shard(session, number, report, shard_config.run_id, recorded)
         outcomes.extend(report.outcomes)
 
-    for number, shard in enumerate(shards_of(missing, config.workers)):
-        pending.append(trace_shard.submit(session, number, shard, shard_config))
-        if len(pending) > config.workers + 1:
-            commit_next()
-    while pending:
-        commit_next()
+    shards = enumerate(shards_of(missing, config.workers))
+    submitted = (trace_shard.submit(session, number, shard, shard_config) for number, shard in shards)
+    commit_in_order(submitted, commit, config.workers + 1)
     return outcomes
 
 

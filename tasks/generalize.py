@@ -20,10 +20,10 @@ from storage.payloads import graph_payloads
 from storage.query import run_query
 from storage.records import Failure, failure_table, tables_from_bytes
 from storage.schemas import SCHEMAS
+from tasks.generalize_worker import TABLES
 from tasks.sandbox_pool import SandboxPool
 
 STEP = "generalize"
-TABLES = ("variants", "generalizations", "instances", "missing_instances")
 
 
 @dataclass(frozen=True, slots=True)

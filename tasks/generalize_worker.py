@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from profiles.cost import CutCosts
 
 Row = dict[str, Any]
-_TABLES = ("variants", "generalizations", "instances", "missing_instances")
+TABLES = ("variants", "generalizations", "instances", "missing_instances")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -101,7 +101,7 @@ def _generalize(header: Header, payload: bytes) -> bytes:
         counts = len(instances), len(missing)
         row = generalization_row(found, header["model_id"], header["signature_sha256"], *counts)
         rows["generalizations"].append(row)
-    return tables_to_bytes({name: rows_to_table(name, rows[name]) for name in _TABLES})
+    return tables_to_bytes({name: rows_to_table(name, rows[name]) for name in TABLES})
 
 
 def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missing], list[Row]]:

@@ -12,7 +12,7 @@ from extract.hashing import signature_sha256, structure_sha256
 from extract.model_tracing import trace_model, trace_prepared
 from extract.shape_configs import BATCH_ONLY, CONFIGS, DTYPES, HELD_OUT, Resize, Sizes
 from extract.sources import Preparation, prepare
-from extract.variants import Variant, VariantTraces, trace_variants, variant_sizes, with_dtype
+from extract.variants import Variant, VariantTraces, trace_variants, with_dtype
 
 CONVOLUTIONS = "timm/test_resnet"
 FIXED_SIZE = "timm/test_vit"
@@ -27,6 +27,10 @@ def traces_of(model_id: str) -> VariantTraces:
 
 def by_key(traces: VariantTraces) -> dict[tuple[int, str], Variant]:
     return {(variant.shape_config, variant.dtype): variant for variant in traces.variants}
+
+
+def variant_sizes(traces: VariantTraces) -> dict[int, Sizes]:
+    return {variant.shape_config: variant.sizes for variant in traces.variants}
 
 
 def trace_fresh(model_id: str, variant: Variant, own: Sizes) -> Graph:
