@@ -249,8 +249,8 @@ class Corpus:
                     shards[name] = write_shard(self.root, name, rows, staged.run_id)
         novel = {name: rows for name, rows in novel.items() if rows.num_rows}
         replaced: dict[str, Shard | None] = {}
-        for name, rows in novel.items():
-            replaced |= self._without(manifest, name, superseded_keys(name, rows, self._known), staged.run_id)
+        for name, keys in superseded_keys(novel, self._known).items():
+            replaced |= self._without(manifest, name, keys, staged.run_id)
         return Staged(staged.run_id, novel, shards, manifest.number), replaced
 
     def _without(self, manifest: Manifest, table: str, keys: set[Key], run_id: str) -> dict[str, Shard | None]:

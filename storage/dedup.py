@@ -5,7 +5,8 @@ under the same (model_id, part) is dropped with it. What a subgraph was generali
 `generalizations`: two runs may have cut it out of different graphs. Rows that leave something open give way to later
 ones that do not: in `models` one without `num_parameters` (a model is named first and built later), in `constraints`
 one that was not reached, for its cost, an op that was not registered or the machine's sake, in `variants` one that is
-missing (there was no time for it, say, and a later run's instances are cut out of it).
+missing (there was no time for it, say, and a later run's instances are cut out of it). A kernel curve gives way to one
+of another algorithm or torch, and takes its rows of `fusion_boundaries` with it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,12 @@ from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
 _GENERALIZED = ("instances", "missing_instances")
+_CURVES, _BOUNDARIES = "kernel_curves", "fusion_boundaries"
+_CURVE_VERSION = ("torch_version", "algorithm")
 _SUPERSEDABLE = ("models", "constraints", "variants")
-_PLAIN = tuple(table for table in KEYS if table not in {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs"})
+_SPECIAL = {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs", _CURVES, _BOUNDARIES}
+_PLAIN = tuple(table for table in KEYS if table not in _SPECIAL)
+_KEYLESS = {*APPEND_ONLY, *_FOLLOWERS, _BOUNDARIES}
 _OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason", "variants": "reason"}
 OPEN_REASONS = frozenset({"over_budget", "op_not_allowed", *(reason.value for reason in Reason if reason.is_transient)})
 """Reasons of a verdict that say nothing about the graph: a larger budget, modules that register its ops or another day
@@ -37,16 +42,18 @@ Key = tuple[Any, ...]
 
 @dataclass(slots=True)
 class KnownKeys:
-    """Keys that a corpus holds, per table, grown from the manifest's new shards; `open` are those that may change."""
+    """Keys that a corpus holds, per table, grown from the manifest's new shards; `open` are those that may change,
+    `curve_versions` says what made each kernel curve."""
 
     keys: dict[str, set[Key]] = field(default_factory=dict)
     open: dict[str, set[Key]] = field(default_factory=dict)
+    curve_versions: dict[Key, Key] = field(default_factory=dict)
     loaded: set[str] = field(default_factory=set)
 
     def update(self, root: Path, manifest: Manifest) -> None:
-        """Read the keys of shards not read yet; texts, nodes and append-only tables need none."""
+        """Read the keys of shards not read yet; tables whose rows follow others', and append-only ones, need none."""
         for table in manifest.tables:
-            if table in KEYS and table not in APPEND_ONLY and table not in _FOLLOWERS:
+            if table in KEYS and table not in _KEYLESS:
                 self._load(root, table, [shard for shard in manifest.shards(table) if shard.path not in self.loaded])
 
     def of(self, table: str) -> set[Key]:
@@ -56,13 +63,15 @@ class KnownKeys:
     def _load(self, root: Path, table: str, shards: list[Shard]) -> None:
         if not shards:
             return
-        extra = [_OPENING_COLUMN[table]] if table in _SUPERSEDABLE else []
+        extra = [_OPENING_COLUMN[table]] if table in _SUPERSEDABLE else _CURVE_VERSION if table == _CURVES else ()
         rows = read_shards(root, table, shards, [*KEYS[table], *extra])
         if table in _SUPERSEDABLE:
             is_open = _are_open(table, rows)
             found = set(_keys(table, _masked(rows, is_open)))
             settled = set(_keys(table, _masked(rows, (not state for state in is_open))))
             self.open[table] = (self.open.get(table, set()) | found) - settled
+        if table == _CURVES:
+            self.curve_versions.update(zip(_keys(table, rows), _curve_versions(rows), strict=True))
         self.of(table).update(_keys(table, rows))
         self.loaded.update(shard.path for shard in shards)
 
@@ -70,7 +79,7 @@ class KnownKeys:
 def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Table]:
     """Return the rows of a batch that the corpus lacks, in their order; every table given is in the answer.
 
-    Raises ValueError for texts or nodes without the graphs that they belong to.
+    Raises ValueError for texts, nodes or boundaries without the graphs or curves that they belong to.
     """
     novel = dict(tables)
     for table in _PLAIN:
@@ -84,19 +93,29 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
     if "graphs" in tables:
         novel["graphs"] = _novel_graphs(novel, known)
     _follow_graphs(novel)
+    if _CURVES in tables:
+        novel[_CURVES] = _novel_curves(novel[_CURVES], known)
+    _follow_curves(novel)
     if "constraints" in tables:
         novel["constraints"] = _novel_constraints(novel, known)
     return novel
 
 
-def superseded_keys(table: str, rows: pa.Table, known: KnownKeys) -> set[Key]:
-    """Return the keys among novel rows of a table that replace a row of the corpus."""
-    return {key for key in _keys(table, rows) if key in known.of(table)} if table in _SUPERSEDABLE else set()
+def superseded_keys(novel: dict[str, pa.Table], known: KnownKeys) -> dict[str, set[Key]]:
+    """Return, per table, the keys whose rows in the corpus give way to novel ones; boundaries have their curve's."""
+    replacing = {table: novel[table] for table in (*_SUPERSEDABLE, _CURVES) if table in novel}
+    superseded = {
+        table: {key for key in _keys(table, rows) if key in known.of(table)} for table, rows in replacing.items()
+    }
+    if superseded.get(_CURVES):
+        superseded[_BOUNDARIES] = superseded[_CURVES]
+    return superseded
 
 
 def without_keys(table: str, rows: pa.Table, keys: set[Key]) -> pa.Table:
-    """Return the rows of other keys, in their order."""
-    return _masked(rows, (key not in keys for key in _keys(table, rows)))
+    """Return the rows of other keys than the superseded ones, in their order."""
+    owner = _CURVES if table == _BOUNDARIES else table
+    return _masked(rows, (key not in keys for key in _keys(owner, rows)))
 
 
 def distinct_rows(table: str, rows: pa.Table) -> pa.Table:
@@ -149,6 +168,26 @@ def _follow_generalizations(novel: dict[str, pa.Table]) -> None:
         if table in novel:
             owners = novel[table].column("subgraph_sha256").to_pylist()
             novel[table] = _masked(novel[table], (owner in kept for owner in owners))
+
+
+def _novel_curves(curves: pa.Table, known: KnownKeys) -> pa.Table:
+    """Keep curves of graphs without one, and those made by another algorithm or torch than the corpus's."""
+    distinct = _first_of_each_key(_CURVES, curves)
+    made_by = zip(_keys(_CURVES, distinct), _curve_versions(distinct), strict=True)
+    return _masked(distinct, (known.curve_versions.get(key) != version for key, version in made_by))
+
+
+def _follow_curves(novel: dict[str, pa.Table]) -> None:
+    if _BOUNDARIES in novel:
+        if _CURVES not in novel:
+            raise ValueError(f"rows of {_BOUNDARIES} are staged with their curves only")
+        kept = set(_keys(_CURVES, novel[_CURVES]))
+        rows = _masked(novel[_BOUNDARIES], (key in kept for key in _keys(_CURVES, novel[_BOUNDARIES])))
+        novel[_BOUNDARIES] = _first_of_each_key(_BOUNDARIES, rows)
+
+
+def _curve_versions(curves: pa.Table) -> Iterable[Key]:
+    return zip(*(curves.column(name).to_pylist() for name in _CURVE_VERSION), strict=True)
 
 
 def _novel_constraints(novel: dict[str, pa.Table], known: KnownKeys) -> pa.Table:
