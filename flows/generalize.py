@@ -22,8 +22,10 @@ from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from extract.sandbox import ChildFailed, Limits, StartFailed
 from flows.generalize_plan import MAX_BYTES, MODEL_SECONDS, check_bounds
 from flows.in_order import commit_in_order
+from flows.mining_plan import check_kinds
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import read_model_list
+from mining.subgraph import KINDS
 from storage.corpus import Corpus
 from storage.errors import CorpusError
 from storage.query import run_query
@@ -72,19 +74,22 @@ def generalize(
     max_params: int | None = None,
     model_seconds: float = MODEL_SECONDS,
     retry_failed: bool = False,
+    kinds: str = ",".join(KINDS),
 ) -> GeneralizeSummary:
     """Make the instances of the mined subgraphs that have none, and return what stands then.
 
     `limit` bounds the graphs, by signature; `workers` is the number of children (default: one per CPU); an instance
     that moves more than `max_bytes` is left out, and a model whose variants take more than `model_seconds` fails;
-    `retry_failed` tries again what failed before. Raises UsageError before any write.
+    `retry_failed` tries again what failed before; `kinds` of subgraphs are separated by commas. Raises UsageError
+    before any write.
     """
     started = time.monotonic()
     check_bounds(max_bytes, max_params, model_seconds)
+    wanted = check_kinds(kinds)
     model_ids = read_model_list(Path(models_file)) if models_file else None
     reporter = REPORTER.get()
     with Corpus.open(corpus, write=True) as opened:
-        job = GeneralizeJob(new_run_id(), max_bytes, max_params, model_seconds)
+        job = GeneralizeJob(new_run_id(), max_bytes, max_params, model_seconds, wanted)
         num_workers = workers or os.cpu_count() or 1
         reports, num_left = generalize_missing(opened, job, num_workers, reporter, model_ids, limit, retry_failed)
         reporter.stage("writing the catalogue")
@@ -124,7 +129,7 @@ def generalize_missing(
     tried: set[tuple[str, str]] = set()  # what fails for the machine's sake is for the next run
     try:
         while True:
-            found = find_candidates(corpus, model_ids, retry_failed)
+            found = find_candidates(corpus, model_ids, retry_failed, job.kinds)
             candidates = [one for one in found if (one.signature_sha256, one.model_id) not in tried]
             chosen = candidates[: None if limit is None else limit - len(tried)]
             if not chosen:

@@ -14,6 +14,7 @@ from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.printing import print_table
 from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
+from mining.subgraph import KINDS
 
 if TYPE_CHECKING:
     from flows.generalize import GeneralizeSummary
@@ -34,6 +35,7 @@ def generalize(
         float, typer.Option(help="A model whose variants take longer fails, and the next that has its graph is tried.")
     ] = MODEL_SECONDS,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again models that failed.")] = False,
+    kinds: Annotated[str, typer.Option(help="Kinds of subgraphs, separated by commas.")] = ",".join(KINDS),
 ) -> None:
     """Make every mined subgraph in 10 shapes and 3 dtypes, by tracing its model again at each.
 
@@ -42,7 +44,7 @@ def generalize(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, models, max_bytes, max_params, model_seconds)
+        _check(corpus, models, max_bytes, max_params, model_seconds, kinds)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -53,22 +55,27 @@ def generalize(
             max_params=max_params,
             model_seconds=model_seconds,
             retry_failed=retry_failed,
+            kinds=kinds,
         )
     _show(summary)
 
 
-def _check(corpus: Path, models: Path | None, max_bytes: int, max_params: int | None, model_seconds: float) -> None:
+def _check(
+    corpus: Path, models: Path | None, max_bytes: int, max_params: int | None, model_seconds: float, kinds: str
+) -> None:
     """Refuse what cannot work before anything is written or started."""
     from flows.generalize_plan import check_bounds
+    from flows.mining_plan import check_kinds
     from flows.refresh_plan import check_listed
     from storage.corpus import Corpus
     from storage.errors import UsageError
 
     check_bounds(max_bytes, max_params, model_seconds)
+    check_kinds(kinds)
     with Corpus.open(corpus, write=True) as opened:
         if models is not None:
             check_listed(opened, models)
-        if not opened.manifest().shards("occurrences"):
+        if not opened.manifest().shards("subgraphs"):
             raise UsageError(f"{corpus} has no subgraphs", f"mine them first: passnet mine --corpus {corpus}")
 
 

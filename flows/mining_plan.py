@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mining.subgraph import CLASSICAL, FUSIBLE, SINGLE_OP
+from mining.subgraph import CLASSICAL, KINDS, SINGLE_OP
 from storage.errors import UsageError
 
-KINDS = (CLASSICAL, SINGLE_OP, FUSIBLE)
 DEFAULT_KINDS = (CLASSICAL, SINGLE_OP)
 """Kinds that need no kernel curves."""
 FUSIBLE_TARGET = "cuda:a30"

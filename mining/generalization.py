@@ -95,16 +95,20 @@ class Generalizer:
         self._alignments = [align(self.base.op_names, entry.graph.op_names) for entry in traced]
         self._fitters: dict[tuple[int, ...], Fitter] = {}
 
-    def generalize(self, start: int, end: int) -> Generalization:
-        """Return what becomes of ops [start, end) of the model's own graph; raises `CutError` where they are no cut."""
+    def generalize(self, start: int, end: int, single_op_sha256: str | None = None) -> Generalization:
+        """Return what becomes of ops [start, end) of the model's own graph; raises `CutError` where they are no cut.
+
+        `single_op_sha256`: it is one op, which goes by that key instead of its cut's hash.
+        """
         base = self._base_cutter.cut(start, end)
+        key = single_op_sha256 or base.hashes.graph_sha256
         depends = any(isinstance(ref, OpRef) and self._depends[ref.index] for ref in base.outline.results)
         made: list[Made] = []
         missing: list[Missing] = []
         for place in range(len(self._traced)):
             outcome = self._instance(base, place)
             if isinstance(outcome, Made):
-                made.append(outcome)
+                made.append(replace(outcome, instance=replace(outcome.instance, subgraph_sha256=key)))
             elif outcome.shape_config not in HELD_OUT:
                 missing.append(outcome)
         symbolic = self._fit(base, made) if depends else None
@@ -112,7 +116,7 @@ class Generalizer:
         absent = [entry if depends or entry.shape_config == _OWN else _invariant(entry) for entry in self._absent]
         missing = [entry if depends or entry.shape_config == _OWN else _invariant(entry) for entry in missing]
         return Generalization(
-            base.hashes.graph_sha256,
+            key,
             start,
             end,
             depends,
@@ -121,6 +125,14 @@ class Generalizer:
             symbolic,
             _axes(kept, symbolic),
         )
+
+    def refuse(self, start: int, single_op_sha256: str, error: CutError) -> Generalization:
+        """Return what becomes of an op that is no cut by itself, for the reason that cutting it raised."""
+        keys = [(entry.variant.shape_config, entry.variant.dtype) for entry in self._traced]
+        keys += [(entry.shape_config, entry.dtype) for entry in self._absent]
+        missing = [Missing(*key, error.reason, error.detail) for key in sorted(keys) if key[0] not in HELD_OUT]
+        depends = self._depends[start]
+        return Generalization(single_op_sha256, start, start + 1, depends, (), tuple(missing), None, ())
 
     def _instance(self, base: FormedCut, place: int) -> Made | Missing:
         entry, alignment = self._traced[place], self._alignments[place]

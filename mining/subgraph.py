@@ -16,6 +16,7 @@ from extract.text import render
 CLASSICAL: Final = "classical"
 SINGLE_OP: Final = "single_op"
 FUSIBLE: Final = "fusible"
+KINDS: Final = (CLASSICAL, SINGLE_OP, FUSIBLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from extract.failure import Reason
 from extract.hub_config import ModelConfig
 from extract.sandbox import ChildFailed, Sandbox
+from mining.subgraph import KINDS
 from storage.corpus import Corpus, Staged
 from storage.model_configs import configs_of_models
 from storage.payloads import graph_payloads
@@ -28,22 +29,24 @@ STEP = "generalize"
 
 @dataclass(frozen=True, slots=True)
 class GeneralizeJob:
-    """What a run was given: `max_bytes` an instance may move at least, `max_params` (elements) of a model, and
-    `model_seconds` after which no more variants of one are traced."""
+    """What a run was given: `max_bytes` an instance may move at least, `max_params` (elements) of a model,
+    `model_seconds` after which no more variants of one are traced, and the kinds of subgraphs."""
 
     run_id: str
     max_bytes: int
     max_params: int | None
     model_seconds: float
+    kinds: tuple[str, ...] = KINDS
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A subgraph at ops [start, end) of a graph."""
+    """A subgraph at ops [start, end) of a graph; a single op goes by its own key instead of its cut's hash."""
 
     subgraph_sha256: str
     start: int
     end: int
+    is_single_op: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,10 @@ class GeneralizeSession:
 
 
 def find_candidates(
-    corpus: Corpus, model_ids: Sequence[str] | None = None, retry_failed: bool = False
+    corpus: Corpus,
+    model_ids: Sequence[str] | None = None,
+    retry_failed: bool = False,
+    kinds: Sequence[str] = KINDS,
 ) -> list[Candidate]:
     """Return the graphs (of these models, where given) that subgraphs without a generalization are to be cut out of.
 
@@ -89,6 +95,7 @@ def find_candidates(
             str(reason) for reason in Reason if retry_failed or reason.is_transient or reason is Reason.OVER_MAX_PARAMS
         ],
         "model_ids": None if model_ids is None else list(model_ids),
+        "kinds": list(kinds),
     }
     rows = run_query(corpus, "generalize_candidates", parameters)
     found = [
@@ -140,7 +147,10 @@ def generalize_graph(
         "do": STEP,
         "model_id": candidate.model_id,
         "signature_sha256": candidate.signature_sha256,
-        "ranges": [[place.start, place.end] for place in candidate.places],
+        "ranges": [
+            [place.start, place.end, place.subgraph_sha256 if place.is_single_op else None]
+            for place in candidate.places
+        ],
         "max_bytes": job.max_bytes,
         "max_params": job.max_params,
         "max_seconds": job.model_seconds,

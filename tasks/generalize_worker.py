@@ -3,9 +3,10 @@
 `python -m tasks.generalize_worker` runs as the child of an `extract.sandbox.Sandbox` and needs torch, timm,
 transformers and pyarrow alone. The request names a graph's model and ranges of the graph:
 
-- `{"do": "generalize", "model_id": ..., "signature_sha256": ..., "ranges": [[start, end], ...], "max_bytes": int,
-  "max_params": null or int, "max_seconds": float, "config": null or fields of ModelConfig}` -> `{}` and rows of
-  `variants`, `generalizations`, `instances` and `missing_instances` as Arrow streams. The model is built and traced
+- `{"do": "generalize", "model_id": ..., "signature_sha256": ..., "ranges": [[start, end, null or a single op's key],
+  ...], "max_bytes": int, "max_params": null or int, "max_seconds": float, "config": null or fields of ModelConfig}` ->
+  `{}` and rows of `variants`, `generalizations`, `instances` and `missing_instances` as Arrow streams, the ranges in
+  that order. The model is built and traced
   again; `recorded` true says that there is none: then the payload is the graph's rows, and other sizes are
   propagated through it
 
@@ -29,7 +30,7 @@ from extract.sandbox_frames import Header
 if TYPE_CHECKING:
     from extract.variants import MissingVariant
     from extract.variants import Variant as TracedVariant
-    from mining.generalization import Generalization, Missing, Traced
+    from mining.generalization import Generalization, Generalizer, Missing, Traced
     from profiles.cost import CutCosts
 
 Row = dict[str, Any]
@@ -93,8 +94,8 @@ def _generalize(header: Header, payload: bytes) -> bytes:
     generalizer = Generalizer(traced, absent, _has_refusals(variants))
     rows: dict[str, list[Row]] = defaultdict(list, variants=variants)
     costs: dict[int, CutCosts] = {}
-    for start, end in header["ranges"]:
-        found = generalizer.generalize(start, end)
+    for start, end, single_op_sha256 in header["ranges"]:
+        found = _generalized(generalizer, start, end, single_op_sha256)
         instances, missing = _rows_of(found, traced, costs, header["max_bytes"])
         rows["instances"] += instances
         rows["missing_instances"] += missing
@@ -102,6 +103,18 @@ def _generalize(header: Header, payload: bytes) -> bytes:
         row = generalization_row(found, header["model_id"], header["signature_sha256"], *counts)
         rows["generalizations"].append(row)
     return tables_to_bytes({name: rows_to_table(name, rows[name]) for name in TABLES})
+
+
+def _generalized(generalizer: Generalizer, start: int, end: int, single_op_sha256: str | None) -> Generalization:
+    """Return what becomes of a range; a single op, which is mined without asking whether it is a cut, may be none."""
+    from extract.cut import CutError
+
+    if single_op_sha256 is None:
+        return generalizer.generalize(start, end)
+    try:
+        return generalizer.generalize(start, end, single_op_sha256)
+    except CutError as error:
+        return generalizer.refuse(start, single_op_sha256, error)
 
 
 def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missing], list[Row]]:

@@ -78,7 +78,12 @@ SELECT 'generalizations', subgraph_sha256, 'its model ' || model_id || ' has no 
 FROM generalizations ANTI JOIN graph_sources USING (model_id, signature_sha256)
 UNION ALL
 SELECT 'generalizations', subgraph_sha256, 'ops [' || start || ', ' || "end" || ') of its graph are no occurrence'
-FROM generalizations ANTI JOIN occurrences USING (subgraph_sha256, signature_sha256, start, "end")
+FROM generalizations
+ANTI JOIN (
+    SELECT subgraph_sha256, signature_sha256, start, "end" FROM occurrences
+    UNION ALL
+    SELECT single_op_sha256, signature_sha256, "index", "index" + 1 FROM nodes
+) USING (subgraph_sha256, signature_sha256, start, "end")
 UNION ALL
 SELECT 'instances', subgraph_sha256, 'its row in generalizations is missing'
 FROM (SELECT DISTINCT subgraph_sha256 FROM instances) ANTI JOIN generalizations USING (subgraph_sha256)

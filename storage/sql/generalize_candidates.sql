@@ -1,6 +1,7 @@
--- Subgraphs without a row in generalizations, by the graph that each is to be cut out of: of the graphs that hold it and
--- have a model (those that have none, imported or captured, come last), the one of the lowest signature. One model each,
--- which was traced itself. $model_ids NULL: graphs of all models. Models whose graph failed for good are left out.
+-- Subgraphs of $kinds without a row in generalizations, by the graph that each is to be cut out of: of the graphs that
+-- hold it and have a model (those that have none, imported or captured, come last), the one of the lowest signature. One
+-- model each, which was traced itself. $model_ids NULL: graphs of all models. Models whose graph failed for good are left
+-- out.
 WITH usable AS (
     SELECT signature_sha256, model_id, source, source IN ('user', 'import') AS is_recorded
     FROM graph_sources
@@ -17,12 +18,24 @@ WITH usable AS (
     QUALIFY row_number() OVER (PARTITION BY signature_sha256 ORDER BY is_recorded, source = 'hub', model_id) = 1
 ),
 
+single_ops AS (
+    SELECT single_op_sha256 AS subgraph_sha256, signature_sha256, "index" AS start, "index" + 1 AS "end"
+    FROM nodes
+    SEMI JOIN (SELECT subgraph_sha256 AS single_op_sha256 FROM subgraphs WHERE kind = 'single_op') USING (single_op_sha256)
+    WHERE list_contains($kinds, 'single_op')
+),
+
 places AS (
-    SELECT subgraph_sha256, signature_sha256, start, "end", model_id, is_recorded
-    FROM occurrences
+    SELECT subgraph_sha256, signature_sha256, start, "end", model_id, is_recorded, is_single_op
+    FROM (
+        SELECT subgraph_sha256, signature_sha256, start, "end", false AS is_single_op
+        FROM occurrences
+        WHERE list_contains($kinds, kind)
+        UNION ALL
+        SELECT *, true FROM single_ops
+    )
     JOIN usable USING (signature_sha256)
     ANTI JOIN generalizations USING (subgraph_sha256)
-    WHERE kind IN ('classical', 'fusible')
     QUALIFY row_number() OVER (PARTITION BY subgraph_sha256 ORDER BY is_recorded, signature_sha256, start, "end") = 1
 )
 
@@ -30,7 +43,10 @@ SELECT
     signature_sha256,
     any_value(model_id) AS model_id,
     any_value(is_recorded) AS is_recorded,
-    list({'subgraph_sha256': subgraph_sha256, 'start': start, 'end': "end"} ORDER BY start, "end") AS places
+    list(
+        {'subgraph_sha256': subgraph_sha256, 'start': start, 'end': "end", 'is_single_op': is_single_op}
+        ORDER BY start, "end"
+    ) AS places
 FROM places
 GROUP BY signature_sha256
 ORDER BY signature_sha256

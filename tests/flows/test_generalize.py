@@ -30,7 +30,7 @@ def corpus_at(path: Path, models: tuple[str, ...]) -> None:
     with Corpus.create(path) as corpus:
         for model_id in models:
             corpus.commit(corpus.stage(trace_tables(trace_model(model_id), datetime.now(UTC)), "run"), "run")
-    mined = passnet("mine", "--kinds", "classical", "--workers", "1", "--corpus", str(path))
+    mined = passnet("mine", "--kinds", "classical,single_op", "--workers", "1", "--corpus", str(path))
     assert mined.returncode == 0, mined.stderr
 
 
@@ -65,7 +65,7 @@ def test_a_killed_run_and_other_shards_give_the_same_tables(generalized: Path) -
 
 def test_every_subgraph_has_all_its_shapes_and_dtypes_or_reasons(generalized: Path) -> None:
     with Corpus.open(generalized) as corpus, corpus.connect() as connection:
-        mined = connection.execute("SELECT count(DISTINCT subgraph_sha256) FROM occurrences").fetchone()
+        mined = connection.execute("SELECT count(DISTINCT subgraph_sha256) FROM subgraphs").fetchone()
         rows = connection.execute("SELECT subgraph_sha256, num_instances + num_missing FROM generalizations").fetchall()
         assert mined == (len(rows),)
         assert {total for _, total in rows} == {30}

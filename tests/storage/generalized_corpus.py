@@ -28,7 +28,7 @@ def _trace_tables() -> dict[str, pa.Table]:
 
 
 @lru_cache(maxsize=1)
-def _generalized(signature_sha256: str, ranges: tuple[tuple[int, int], ...]) -> dict[str, pa.Table]:
+def _generalized(signature_sha256: str, ranges: tuple[tuple[int, int, None], ...]) -> dict[str, pa.Table]:
     header = {
         "do": "generalize",
         "model_id": MODEL,
@@ -49,8 +49,9 @@ def make_generalized(path: Path) -> Corpus:
     with ThreadPoolExecutor(1) as workers, Corpus.create(path) as corpus:
         corpus.commit(corpus.stage(_trace_tables(), "trace"), "trace")
         mine(corpus, workers, [find_unmined(corpus)], learned(corpus))
-        (candidate,) = find_candidates(corpus)
-        tables = _generalized(candidate.signature_sha256, tuple((place.start, place.end) for place in candidate.places))
+        (candidate,) = find_candidates(corpus, kinds=("classical",))
+        ranges = tuple((place.start, place.end, None) for place in candidate.places)
+        tables = _generalized(candidate.signature_sha256, ranges)
         corpus.commit(corpus.stage(tables, "generalize"), "generalize")
     return Corpus.open(path)
 

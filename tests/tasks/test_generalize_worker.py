@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from extract.cut import CutError
 from extract.model_tracing import trace_model
 from extract.sandbox import Limits, Sandbox
+from mining.generalization import Generalizer
 from storage.records import tables_from_bytes, tables_to_bytes, trace_tables
+from tasks.generalize_worker import answer
 
 WORKER = [sys.executable, "-m", "tasks.generalize_worker"]
 MODEL = "timm/test_vit"
@@ -27,7 +30,7 @@ def ask(stored: dict[str, Any], **changes: object) -> tuple[dict[str, Any], byte
     header = {"do": "generalize", "model_id": MODEL, "signature_sha256": row["signature_sha256"]}
     payload = tables_to_bytes({name: stored[name] for name in ("graphs", "graph_texts", "nodes")})
     with Sandbox(WORKER, Limits(seconds=300)) as sandbox:
-        return sandbox.request({**header, "ranges": [[4, 12], [0, 6]], **BOUNDS, **changes}, payload)
+        return sandbox.request({**header, "ranges": [[4, 12, None], [0, 6, None]], **BOUNDS, **changes}, payload)
 
 
 def rows_of(payload: bytes, table: str) -> list[dict[str, Any]]:
@@ -49,6 +52,34 @@ def test_a_model_gives_thirty_instances_of_each_range_at_sizes_of_two_axes(store
         assert row["expressions"]
         assert row["num_held_out"] == 2
     assert all(row["num_bytes"] > 0 and row["num_flop"] is not None for row in instances)
+
+
+def test_a_single_op_goes_by_its_key(stored: dict[str, Any]) -> None:
+    ops = [(row["index"], row["single_op_sha256"]) for row in stored["nodes"].to_pylist()]
+    reply, payload = ask(stored, ranges=[[index, index + 1, key] for index, key in ops[:12]])
+    assert "failure" not in reply
+    made = rows_of(payload, "generalizations")
+    assert [row["subgraph_sha256"] for row in made] == [key for _, key in ops[:12]]
+    instances = rows_of(payload, "instances")
+    assert {row["subgraph_sha256"] for row in instances} == {key for _, key in ops[:12]}
+    assert all(row["num_instances"] + row["num_missing"] == 30 for row in made)
+    assert sum(row["num_instances"] == 30 for row in made) > 6
+
+
+def test_a_single_op_that_is_no_cut_has_its_reason(monkeypatch: pytest.MonkeyPatch, stored: dict[str, Any]) -> None:
+    (row,) = stored["graphs"].to_pylist()
+    header = {"model_id": MODEL, "signature_sha256": row["signature_sha256"], "ranges": [[3, 4, "f" * 64]], **BOUNDS}
+
+    def refuse(*_: object) -> None:
+        raise CutError("mutates_boundary", "op 3 writes into what is needed after it")
+
+    monkeypatch.setattr(Generalizer, "generalize", refuse)
+    reply, payload = answer({"do": "generalize", "config": None, **header}, b"")
+    assert "failure" not in reply
+    missing = rows_of(payload, "missing_instances")
+    assert len(missing) == 30
+    assert {(row["subgraph_sha256"], row["reason"]) for row in missing} == {("f" * 64, "mutates_boundary")}
+    assert rows_of(payload, "generalizations")[0]["num_missing"] == 30
 
 
 def test_what_moves_too_many_bytes_is_missing_for_that(stored: dict[str, Any]) -> None:
