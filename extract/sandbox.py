@@ -83,6 +83,10 @@ class StartFailed(Exception):
     """The child ended, or stayed silent, before it served anything: its command is wrong, no subject is to blame."""
 
 
+class _KilledAtStart(StartFailed):
+    """A signal from outside ended the child; our own kills have other reasons."""
+
+
 @dataclass(slots=True)
 class _Child:
     guard: subprocess.Popen[bytes]
@@ -128,9 +132,19 @@ class Sandbox:
         return self._child.num_served if self._child else 0
 
     def start(self) -> None:
-        """Start a child unless one is there; raises StartFailed with the end of its stderr."""
+        """Start a child unless one is there; raises StartFailed with the end of its stderr.
+
+        One that somebody killed before it served anything is started once more: no subject and no installation is to
+        blame for that.
+        """
         if self._child is not None and not _readable(self._child.control_fd):
             return
+        try:
+            self._start()
+        except _KilledAtStart:
+            self._start()
+
+    def _start(self) -> None:
         self.close()
         child = self._child = _spawn(self._command, self.limits, self._env)
         self._num_started += 1
@@ -139,7 +153,8 @@ class Sandbox:
             receive_until(child.reply_fd, deadline, child.control_fd)
         except (StreamStopped, StreamClosed, FrameError) as error:
             failure = self._end(error, self.limits.start_seconds)
-            raise StartFailed(f"the child did not start: {failure.reason}: {failure.detail}") from None
+            kind = _KilledAtStart if failure.detail.startswith("SIGKILL") else StartFailed
+            raise kind(f"the child did not start: {failure.reason}: {failure.detail}") from None
         child.own = frozenset(descendants(child.pid)) if self.limits.isolated else frozenset()
 
     def request(self, header: Header, payload: bytes = b"", seconds: float | None = None) -> tuple[Header, bytes]:

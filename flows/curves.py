@@ -20,7 +20,7 @@ from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
 from extract.sandbox import ChildFailed, Limits, StartFailed
-from flows.curve_plan import DEFAULT_TARGETS, check_targets
+from flows.curve_plan import DEFAULT_TARGETS, check_bound, check_targets
 from flows.in_order import commit_in_order
 from flows.progress import REPORTER, Reporter
 from flows.refresh_plan import read_model_list
@@ -40,19 +40,20 @@ from tasks.curves import (
 from tasks.sandbox_pool import SandboxPool
 
 _WORKER = "tasks.curve_worker"
-_OPS_PER_SHARD = 1_000  # what a kill loses at most, per worker: a minute or two
+_OPS_PER_SHARD = 300  # what a kill loses at most, per worker: half a minute, of slow graphs two
 _REQUEST_SECONDS = 900.0  # a program of thousands of ops is planned in minutes
 
 
 @dataclass(frozen=True, slots=True)
 class CurveSummary:
-    """Figures of one run: curves made now, graphs that failed and that are left (for a bound), and the curves that now
-    stand, as rows of `storage/sql/curve_summary.sql`. `seconds` is wall time."""
+    """Figures of one run: curves made now, graphs that failed now or before and that are left (for a bound), and the
+    curves that now stand, as rows of `storage/sql/curve_summary.sql`. `seconds` is wall time."""
 
     corpus: str
     num_made: int
     num_failed: int
     num_left: int
+    num_failed_before: int
     targets: tuple[dict[str, Any], ...]
     seconds: float
 
@@ -67,32 +68,36 @@ def curves(
     workers: int | None = None,
     max_seconds: float | None = None,
     request_seconds: float = _REQUEST_SECONDS,
+    retry_failed: bool = False,
 ) -> CurveSummary:
     """Make the kernel curves that the stored graphs lack, for each target, and return what stands then.
 
     `limit` bounds the graphs of each target, the smallest first; `workers` is the number of children (default: one per
-    CPU), `max_seconds` bounds the run, `request_seconds` each request to a child. Raises UsageError before any write.
+    CPU), `max_seconds` bounds the run, `request_seconds` each request to a child; `retry_failed` tries again what
+    failed before. Raises UsageError before any write.
     """
     started = time.monotonic()
     wanted = check_targets(targets)
+    check_bound(max_seconds)
     model_ids = read_model_list(Path(models_file)) if models_file else None
     reporter = REPORTER.get()
     with Corpus.open(corpus, write=True) as opened:
         deadline = None if max_seconds is None else started + max_seconds
         num_workers = workers or os.cpu_count() or 1
-        totals = [0, 0, 0]
+        num_made = num_failed = num_left = num_failed_before = 0
         for target in wanted:
             job = CurveJob(new_run_id(), target, exact)
-            made = curves_of(opened, job, num_workers, reporter, model_ids, limit, deadline, request_seconds)
-            totals = [total + part for total, part in zip(totals, made, strict=True)]
+            bounds = limit, deadline, request_seconds, retry_failed
+            made = curves_of(opened, job, num_workers, reporter, model_ids, *bounds)
+            num_made, num_failed = num_made + made[0], num_failed + made[1]
+            num_left, num_failed_before = num_left + made[2], num_failed_before + made[3]
         reporter.stage("writing the catalogue")
         if opened.is_fragmented():
             opened.compact()
         opened.write_catalogue()
         rows = tuple(run_query(opened, "curve_summary"))
-        num_made, num_failed, num_left = totals
-        seconds = time.monotonic() - started
-        return CurveSummary(str(opened.root), num_made, num_failed, num_left, rows, seconds)
+        counts = num_made, num_failed, num_left, num_failed_before
+        return CurveSummary(str(opened.root), *counts, rows, time.monotonic() - started)
 
 
 def curves_of(
@@ -104,15 +109,18 @@ def curves_of(
     limit: int | None = None,
     deadline: float | None = None,
     request_seconds: float = _REQUEST_SECONDS,
-) -> tuple[int, int, int]:
-    """Make the curves that graphs lack for one target; return how many were made, failed and are left.
+    retry_failed: bool = False,
+) -> tuple[int, int, int, int]:
+    """Make the curves that graphs lack for one target; return how many were made, failed, are left, and failed before.
 
     Runs within a flow. Shards are committed in order.
     """
-    candidates = find_candidates(corpus, job, model_ids)
+    lacking = find_candidates(corpus, job, model_ids)
+    candidates = [candidate for candidate in lacking if retry_failed or not candidate.has_failed]
+    num_failed_before = len(lacking) - len(candidates)
     chosen = candidates[:limit]
     if not chosen:
-        return 0, 0, len(candidates)
+        return 0, 0, len(candidates), num_failed_before
     pool = SandboxPool(num_workers, limits=Limits(seconds=request_seconds), worker=_WORKER)
     session = CurveSession(corpus, pool, load_memo(corpus, job), job, _advance(reporter), deadline)
     reporter.begin(len(chosen), f"planning for {job.target}", "planned", "graphs")
@@ -122,7 +130,7 @@ def curves_of(
         raise CorpusError(f"kernels cannot be planned here ({error})", "check the installation") from error
     finally:
         pool.close()
-    return num_made, num_failed, len(candidates) - num_made - num_failed
+    return num_made, num_failed, len(candidates) - num_made - num_failed, num_failed_before
 
 
 def _run_shards(session: CurveSession, chosen: Sequence[Candidate]) -> tuple[int, int]:

@@ -31,6 +31,7 @@ def curves(
     limit: Annotated[int | None, typer.Option(help="Graphs of each target at most, the smallest first.", min=1)] = None,
     workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Begin no graph after so long.", min=0)] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try again graphs whose curve failed.")] = False,
 ) -> None:
     """Count the kernels of the first P ops of each stored graph, for every P, as Inductor plans them.
 
@@ -39,7 +40,7 @@ def curves(
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
     with ending_in_order(reporter):
-        _check(corpus, target, models)
+        _check(corpus, target, models, max_seconds)
         summary = _run(
             reporter,
             corpus=str(corpus),
@@ -49,17 +50,19 @@ def curves(
             limit=limit,
             workers=workers,
             max_seconds=max_seconds,
+            retry_failed=retry_failed,
         )
     _show(summary)
 
 
-def _check(corpus: Path, target: str, models: Path | None) -> None:
+def _check(corpus: Path, target: str, models: Path | None, max_seconds: float | None) -> None:
     """Refuse what cannot work before anything is written or started."""
-    from flows.curve_plan import check_targets
+    from flows.curve_plan import check_bound, check_targets
     from flows.refresh_plan import check_listed
     from storage.corpus import Corpus
 
     check_targets(target)
+    check_bound(max_seconds)
     with Corpus.open(corpus, write=True) as opened:
         if models is not None:
             check_listed(opened, models)
@@ -80,6 +83,9 @@ def _show(summary: CurveSummary) -> None:
     failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
     left = f", {summary.num_left:,} still lack one" if summary.num_left else ""
     typer.echo(f"{summary.num_made:,} curves made now in {summary.seconds:.1f} s{failed}{left}")
+    if summary.num_failed_before:
+        why = "SELECT subject, reason, detail FROM failures WHERE step = 'curve'"
+        typer.echo(f'{summary.num_failed_before:,} graphs failed before (`passnet sql "{why}"`): see --retry-failed')
     typer.echo(f"next: passnet mine --corpus {summary.corpus} --kinds fusible; passnet plot curve GRAPH")
 
 

@@ -58,6 +58,8 @@ def mine(
 
 def _check(corpus: Path, kinds: str, target: str) -> None:
     """Refuse what cannot work before anything is written or started."""
+    import pyarrow.compute as pc
+
     from flows.curve_plan import check_targets
     from flows.mining_plan import check_kinds
     from mining.subgraph import FUSIBLE
@@ -68,7 +70,7 @@ def _check(corpus: Path, kinds: str, target: str) -> None:
     if len(check_targets(target)) > 1:
         raise UsageError(f"--target {target!r} names several targets", "mine by the curves of one at a time")
     with Corpus.open(corpus, write=True) as opened:
-        curved = set(opened.read("kernel_curves", ["target"]).column(0).to_pylist())
+        curved = set(opened.read("kernel_curves", ["target"], ~pc.field("is_exact")).column(0).to_pylist())
     if FUSIBLE in wanted and target not in curved:
         raise UsageError(
             f"{corpus} holds no kernel curve for {target}",

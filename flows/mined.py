@@ -108,13 +108,17 @@ def _no_curve(corpus: Corpus, graph: str, signature_sha256: str, target: str) ->
 
     from flows.curve_plan import check_targets
     from storage.errors import UsageError
+    from storage.query import run_query
 
     if len(check_targets(target)) > 1:
         return UsageError(f"--target {target} names several", "give one: a picture shows one curve")
+    (graph_row,) = run_query(corpus, "show_text", {"signature_sha256": signature_sha256})
+    if not graph_row["op_sequence"]:
+        return UsageError(f"{graph} has no ops, so no curve", "choose another graph")
     own = (pc.field("subject") == signature_sha256) & (pc.field("step") == "curve")
     failures = corpus.read("failures", ["reason", "detail"], own).to_pylist()
     for failure in failures:
-        if failure["detail"].startswith(f"{target}:"):
+        if failure["detail"].startswith(f"{target} ("):
             what = f"the curve of {graph} failed, {failure['reason']} ({failure['detail']})"
             return UsageError(what, "choose another graph or --target")
     return UsageError(

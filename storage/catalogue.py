@@ -8,15 +8,17 @@ is the database's own path plus `.tmp`. When the file is ATTACHed to another dat
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Final
 
 import duckdb
 import pyarrow as pa
 
+from storage.errors import CorpusError
 from storage.filesystem import TEMPORARY_PREFIX, make_folder, publish, remove
 from storage.lease import RUNS_FOLDER
 from storage.manifest import Manifest, Shard
@@ -24,6 +26,14 @@ from storage.queries import MACROS, VIEWS, mentioned_tables, query_text, tables_
 from storage.schemas import SCHEMA_VERSION, SCHEMAS, TABLE_DESCRIPTIONS, describe
 
 FILE_NAME: Final = "corpus.duckdb"
+LOOK_FOR_DAMAGE: Final = "see what is damaged: passnet fsck --deep"
+_OUR_FAULTS: Final = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+    duckdb.InterruptException,
+    duckdb.InvalidInputException,
+)
 _BESIDE: Final = "coalesce(getvariable('corpus'), parse_dirpath(current_setting('temp_directory'))) || '/' || "
 _DUCKDB_TYPES: Final = {
     pa.string(): "VARCHAR",
@@ -48,8 +58,9 @@ def connect(root: Path, manifest: Manifest, tables: Iterable[str] | None = None)
         chosen = [name for name in SCHEMAS if name in wanted]
     for macro in MACROS:
         connection.execute(query_text(macro))
-    for table in chosen:
-        connection.execute(_view(table, manifest.shards(table), str(root) + "/"))
+    with reading(root):
+        for table in chosen:
+            connection.execute(_view(table, manifest.shards(table), str(root) + "/"))
     for view in VIEWS:
         if tables_of(view) <= set(chosen):
             connection.execute(f"CREATE VIEW {view} AS {query_text(view)}")
@@ -59,6 +70,25 @@ def connect(root: Path, manifest: Manifest, tables: Iterable[str] | None = None)
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+@contextlib.contextmanager
+def reading(root: Path) -> Generator[None]:
+    """Say of what DuckDB cannot read within that the corpus is damaged; a query that is wrong is our fault and rises.
+
+    Raises CorpusError.
+    """
+    try:
+        yield
+    except _OUR_FAULTS:
+        raise
+    except duckdb.Error as error:
+        raise CorpusError(f"{root} cannot be read ({first_line(error)})", LOOK_FOR_DAMAGE) from error
+
+
+def first_line(error: duckdb.Error) -> str:
+    """Return what DuckDB says, without the excerpt of the query."""
+    return " ".join(str(error).split("\n\nLINE")[0].split())
 
 
 def write(root: Path, manifest: Manifest) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 
+from storage import catalogue
 from storage.corpus import Corpus
 from storage.errors import UsageError
 from storage.queries import mentioned_tables, query_text
@@ -44,9 +45,12 @@ def run_sql(corpus: Corpus, sql: str, variables: Mapping[str, str | int] | None 
 
 
 def run_query(corpus: Corpus, name: str, parameters: dict[str, object] | None = None) -> list[dict[str, Any]]:
-    """Return the rows of the stored query `storage/sql/<name>.sql`, its `$names` bound to `parameters`."""
+    """Return the rows of the stored query `storage/sql/<name>.sql`, its `$names` bound to `parameters`.
+
+    Raises CorpusError where a shard cannot be read.
+    """
     sql = query_text(name)
-    with corpus.connect(mentioned_tables(sql)) as connection:
+    with corpus.connect(mentioned_tables(sql)) as connection, catalogue.reading(corpus.root):
         cursor = connection.execute(sql, parameters or {})
         names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -98,8 +102,9 @@ def stopping() -> Generator[None]:
 
 
 def _explained(error: duckdb.Error) -> UsageError:
-    message = " ".join(str(error).split("\n\nLINE")[0].split())
-    return UsageError(f"SQL failed: {message}", "see the columns with `passnet tables --columns`")
+    is_damage = type(error) is duckdb.Error or isinstance(error, duckdb.IOException)
+    remedy = catalogue.LOOK_FOR_DAMAGE if is_damage else "see the columns with `passnet tables --columns`"
+    return UsageError(f"SQL failed: {catalogue.first_line(error)}", remedy)
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -43,6 +43,12 @@ class CurveJob:
     is_exact: bool = False
 
     @property
+    def manner(self) -> str:
+        """How curves are made, as their failures say it first: target, algorithm, torch."""
+        exact = ", exact" if self.is_exact else ""
+        return f"{self.target} ({ALGORITHM}, torch {self.torch_version}{exact}):"
+
+    @property
     def torch_version(self) -> str:
         """torch as installed here, without its build; children use the same."""
         return version("torch").split("+")[0]
@@ -50,11 +56,12 @@ class CurveJob:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A stored graph without the curve, and one of its models."""
+    """A stored graph without the curve, one of its models, and whether making the curve failed for good before."""
 
     signature_sha256: str
     model_id: str
     num_ops: int
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +111,19 @@ class CurveSession:
 
 
 def find_candidates(corpus: Corpus, job: CurveJob, model_ids: Sequence[str] | None = None) -> list[Candidate]:
-    """Return the graphs (of these models, where given) that lack the curve, the smallest first."""
+    """Return the graphs (of these models, where given) that lack the curve, the smallest first; failed ones too."""
     parameters = {
         "target": job.target,
         "counter": SCHEDULER,
         "is_exact": job.is_exact,
         "torch_version": job.torch_version,
         "algorithm": ALGORITHM,
+        "failed_so": job.manner,
         "open_reasons": [str(reason) for reason in Reason if reason.is_transient],
         "model_ids": None if model_ids is None else list(model_ids),
     }
     return [
-        Candidate(row["signature_sha256"], row["model_id"], row["num_ops"])
+        Candidate(row["signature_sha256"], row["model_id"], row["num_ops"], row["has_failed"])
         for row in run_query(corpus, "curve_candidates", parameters)
     ]
 
@@ -189,7 +197,10 @@ class _GraphCurve:
         raise ChildFailed(Reason.CURVE_FAILED, f"no curve after {_MAX_ROUNDS} rounds")
 
     def _count(self, keys: Sequence[str]) -> None:
-        """Count programs together; where a child does not survive that, one by one, and blame the one it dies of."""
+        """Count programs together; where a child does not survive that, one by one, and blame the one it dies of.
+
+        A program for which time or memory ran out has no count that holds on another day: then the graph fails.
+        """
         try:
             counted = self._counted(keys)
         except ChildFailed as error:
@@ -199,6 +210,8 @@ class _GraphCurve:
                 for key in keys:
                     self._count([key])
                 return
+            if error.reason in (Reason.TIMEOUT, Reason.OUT_OF_MEMORY):
+                raise
             counted = {keys[0]: Count(None, reason=str(error.reason), detail=error.detail[:300])}
         self._counts.update(counted)
         self._new.update(self._session.memo.add(counted))
@@ -255,6 +268,6 @@ class _GraphCurve:
 
     def _failure(self, reason: Reason, detail: str) -> pa.Table:
         candidate, run_id = self._candidate, self._session.job.run_id
-        said = f"{self._session.job.target}: {detail}"
+        said = f"{self._session.job.manner} {detail}"
         row = Failure(candidate.signature_sha256, STEP, reason, said, run_id, self._seconds, datetime.now(UTC))
         return failure_table([row])

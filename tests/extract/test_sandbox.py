@@ -155,6 +155,22 @@ def test_command_that_cannot_start_blames_no_subject() -> None:
     assert "missing_module" in str(it.value)
 
 
+def test_a_child_killed_before_it_served_is_started_once_more(tmp_path: Path) -> None:
+    script = "import os, signal, sys; from pathlib import Path; mark = Path(sys.argv[1])\n"
+    script += "if len(mark.read_text()) < int(sys.argv[2]): mark.write_text(mark.read_text() + 'x'); "
+    script += "os.kill(os.getpid(), signal.SIGKILL)\n"
+    script += "from extract.sandbox_child import serve, take_pipes; serve(take_pipes(), lambda h, p: ({'is': 'ok'}, p))"
+    mark = tmp_path / "mark"
+    for num_kills, is_served in ((1, True), (2, False)):
+        mark.write_text("")
+        with Sandbox([sys.executable, "-c", script, str(mark), str(num_kills)], Limits(seconds=20)) as sandbox:
+            if is_served:
+                assert sandbox.request({})[0] == {"is": "ok"}
+            else:
+                with pytest.raises(StartFailed, match="killed: SIGKILL"):
+                    sandbox.request({})
+
+
 def test_killed_guard_is_survived_and_leaves_nothing(sandbox: Sandbox) -> None:
     with pytest.raises(ChildFailed) as caught:
         sandbox.request({"code": "os.fork() and os.kill(os.getppid(), 9)\ntime.sleep(60)"})

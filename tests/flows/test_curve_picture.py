@@ -64,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         add_curve(corpus, "timm/m1", [*KERNELS, 7], "cpu", is_exact=True)
         add_curve(corpus, "timm/m1", [*KERNELS, 8], "cpu", counter="called", is_exact=True)
         failed = failure(signature_of(corpus, "timm/m2"), Reason.CURVE_FAILED, "run")
-        columns = {"step": "curve", "detail": "cuda:a30: no plan"}
+        columns = {"step": "curve", "detail": "cuda:a30 (passnet-kernel-curve/3, torch 2.14.1): no plan"}
         rows = [{**row, **columns} for row in failed.to_pylist()]
         corpus.commit(corpus.stage({"failures": rows_to_table("failures", rows)}, "curves"), "curves")
     return corpus.root
@@ -152,7 +152,7 @@ def test_rows_hold_each_op_once_and_cut_no_range_that_fits(rises: list[int]) -> 
         (["timm/m0", "--target", "cpu"], "no curve of timm/m0 for cpu; make it: passnet curves --target cpu --corpus"),
         (["timm/m0", "--target", "cuda:b7"], "unknown target 'cuda:b7'"),
         (["timm/m0", "--target", "cpu,cuda:a30"], "give one"),
-        (["timm/m2"], "the curve of timm/m2 failed, curve_failed (cuda:a30: no plan)"),
+        (["timm/m2"], "the curve of timm/m2 failed, curve_failed (cuda:a30 (passnet-kernel-curve/3, torch 2.14.1): no"),
         (["timm/m0", "--out", "x.txt"], "x.txt does not end like a picture; use one of .html, .pdf, .png, .svg"),
         (["timm/m0", "--out", "nowhere/x.html"], "nowhere is not a folder"),
         (["timm/nobody"], "no graph or model"),

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from extract.failure import Reason
 from flows.cli import run
 from mining.prefix import find_plateaus
 from storage.comparison import comparable_tables
 from storage.corpus import Corpus
 from storage.fsck import fsck
+from storage.records import rows_to_table
+from tasks.curves import CurveJob, find_candidates
 from tests.flows.test_validate import passnet
+from tests.storage.sample_traces import failure
 from tests.tasks.test_mine import add_graphs, some_graphs
 
 CURVES = ("kernel_curves", "fusion_boundaries", "window_counts")
@@ -92,6 +98,32 @@ def test_a_second_run_makes_nothing(curved: Path) -> None:
     assert "0 curves made now" in done.stdout
 
 
+def test_what_failed_in_the_same_manner_is_not_tried_again_unasked(tmp_path: Path) -> None:
+    job = CurveJob("run", "cpu")
+    exact = replace(job, is_exact=True)
+    with Corpus.create(tmp_path / "corpus") as corpus:
+        add_graphs(corpus, some_graphs(2))
+        first, second = sorted(corpus.read("graphs").column("signature_sha256").to_pylist())
+        rows = [
+            failure_row(first, f"{exact.manner} nothing", Reason.TIMEOUT),
+            failure_row(first, "cpu (an algorithm of old): nothing", Reason.TIMEOUT),
+            failure_row(first, f"{job.manner} nothing", Reason.KILLED),
+            failure_row(second, f"{job.manner} nothing", Reason.TIMEOUT),
+        ]
+        corpus.commit(corpus.stage({"failures": rows_to_table("failures", rows)}, "run"), "run")
+        found = {one.signature_sha256: one.has_failed for one in find_candidates(corpus, job)}
+        assert found == {first: False, second: True}
+        assert {one.signature_sha256: one.has_failed for one in find_candidates(corpus, exact)} == {
+            first: True,
+            second: False,
+        }
+
+
+def failure_row(subject: str, detail: str, reason: Reason) -> dict[str, Any]:
+    (row,) = failure(subject, reason, "run").to_pylist()
+    return {**row, "step": "curve", "detail": detail}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -103,6 +135,7 @@ def test_a_second_run_makes_nothing(curved: Path) -> None:
         ),
         (["mine", "--kinds", "fusible", "--target", "cpu,cuda:a30"], "names several targets"),
         (["curves", "--models", "none.txt"], "none.txt"),
+        (["curves", "--max-seconds", "inf"], "--max-seconds inf is no time to stop at"),
     ],
 )
 def test_bad_input_is_one_line(

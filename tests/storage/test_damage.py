@@ -12,15 +12,16 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from storage.corpus import Corpus
-from storage.errors import UsageError
+from storage.errors import CorpusError, UsageError
 from storage.fsck import fsck
 from storage.manifest import manifest_path
-from storage.query import run_sql
+from storage.query import run_query, run_sql
 from storage.schemas import SCHEMA_VERSION
 from tests.storage.sample_traces import batch, small_trace
 
@@ -39,6 +40,20 @@ def _shard(corpus: Corpus, table: str) -> Path:
 
 def _tree(root: Path) -> set[Path]:
     return set(root.rglob("*"))
+
+
+def test_a_stored_query_over_a_shard_of_other_bytes_says_so(corpus: Corpus) -> None:
+    shard = _shard(corpus, "graphs")
+    content = bytearray(shard.read_bytes())
+    content[8:-64] = bytes(reversed(content[8:-64]))
+    shard.write_bytes(content)
+    with pytest.raises(CorpusError, match=r"cannot be read \(.*; see what is damaged: passnet fsck --deep"):
+        run_query(corpus, "stats_totals")
+
+
+def test_a_stored_query_that_is_wrong_rises(corpus: Corpus) -> None:
+    with pytest.raises(duckdb.Error):
+        run_query(corpus, "show_sources", {"no_such_name": 1})
 
 
 def test_a_folder_that_is_no_corpus_is_refused(tmp_path: Path) -> None:
