@@ -1,0 +1,56 @@
+"""Where times come from: what the timer asks of a clock and of a device, and the clock of this host.
+
+The timer takes both as arguments, so that its tests script them, and foreign code that replaces the functions of `time`
+while it runs changes no measurement.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells time in nanoseconds since some moment, never backwards, and waits."""
+
+    def now_ns(self) -> int:
+        """Return the time."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Return after so many seconds."""
+        ...
+
+
+class HostClock:
+    """The monotonic clock of this host, its functions bound when it is made: make it before any foreign code runs."""
+
+    __slots__ = ("now_ns", "sleep")
+
+    def __init__(self) -> None:
+        self.now_ns = time.perf_counter_ns
+        self.sleep = time.sleep
+
+
+class DeviceClock(Protocol):
+    """A device that still works when a call has returned, and that tells how long it worked.
+
+    `start` and `stop` enclose one call and nothing else; `stop` comes right after the call, before any `synchronize`,
+    and not at all where the call raised: the next `start` forgets the one without a stop.
+    """
+
+    def before_trial(self) -> None:
+        """Bring the caches to where a trial starts (a flush, say); the work may be queued."""
+        ...
+
+    def synchronize(self) -> None:
+        """Return when all that was queued is done; raises what went wrong meanwhile."""
+        ...
+
+    def start(self) -> None:
+        """Begin to measure; may queue what keeps the device busy until the whole call is queued."""
+        ...
+
+    def stop(self) -> int:
+        """Wait for the work queued since `start` and return the nanoseconds that the device took for it."""
+        ...
