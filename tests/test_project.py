@@ -38,6 +38,9 @@ NOUN_MODULES = (
     "mining.grammar",
     "mining.instance",
     "mining.instance_json",
+    "profiles.clock",
+    "profiles.sample_statistics",
+    "profiles.timer",
 )
 
 
