@@ -23,8 +23,9 @@ from storage.mining_schemas import (
     SUBGRAPH_TEXTS,
     SUBGRAPHS,
 )
+from storage.timing_schemas import ENVIRONMENTS, PROFILE_RUNS, TIMINGS
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -345,6 +346,9 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "generalizations": GENERALIZATIONS,
     "instances": INSTANCES,
     "missing_instances": MISSING_INSTANCES,
+    "timings": TIMINGS,
+    "environments": ENVIRONMENTS,
+    "profile_runs": PROFILE_RUNS,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -373,6 +377,9 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "generalizations": ("subgraph_sha256",),
     "instances": ("subgraph_sha256", "shape_config", "dtype"),
     "missing_instances": ("subgraph_sha256", "shape_config", "dtype"),
+    "timings": ("instance_sha256", "backend", "device_id", "environment_sha256", "run_id", "cache"),
+    "environments": ("environment_sha256",),
+    "profile_runs": ("run_id", "device_id"),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -404,6 +411,9 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "generalizations": "Subgraphs that were generalized: from which model, and what their sizes follow from.",
     "instances": "Subgraphs at a shape and in a dtype, as recipes.",
     "missing_instances": "Shapes and dtypes of a subgraph that are no instance, and why.",
+    "timings": "Instances timed under a backend on a device, run by run, and how their outputs compare with eager's.",
+    "environments": "Hardware and software that times hold for.",
+    "profile_runs": "Runs that timed instances: settings, state of the device, fixed overhead of each backend.",
 }
 
 

@@ -41,6 +41,7 @@ NOUN_MODULES = (
     "profiles.clock",
     "profiles.sample_statistics",
     "profiles.timer",
+    "profiles.timing",
 )
 
 
