@@ -23,6 +23,7 @@ from storage.filesystem import TEMPORARY_PREFIX, make_folder, publish, remove
 from storage.lease import RUNS_FOLDER
 from storage.manifest import Manifest, Shard
 from storage.queries import MACROS, VIEWS, mentioned_tables, query_text, tables_of
+from storage.reference import REFERENCES, reference_query
 from storage.schemas import SCHEMA_VERSION, SCHEMAS, TABLE_DESCRIPTIONS, describe
 
 FILE_NAME: Final = "corpus.duckdb"
@@ -61,6 +62,8 @@ def connect(root: Path, manifest: Manifest, tables: Iterable[str] | None = None)
     with reading(root):
         for table in chosen:
             connection.execute(_view(table, manifest.shards(table), str(root) + "/"))
+    for name in REFERENCES:
+        connection.execute(f"CREATE VIEW {name} AS {reference_query(name)}")
     for view in VIEWS:
         if tables_of(view) <= set(chosen):
             connection.execute(f"CREATE VIEW {view} AS {query_text(view)}")
@@ -124,6 +127,8 @@ def _write_views(path: Path, root: Path, manifest: Manifest) -> None:
             connection.execute(f"COMMENT ON VIEW {table} IS {_quote(TABLE_DESCRIPTIONS[table])}")
             for field in schema:
                 connection.execute(f'COMMENT ON COLUMN {table}."{field.name}" IS {_quote(describe(field))}')
+        for name in REFERENCES:
+            connection.execute(f"CREATE VIEW {name} AS {reference_query(name)}")
         for view in VIEWS:
             connection.execute(f"CREATE VIEW {view} AS {query_text(view)}")
         connection.execute("CHECKPOINT")

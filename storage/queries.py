@@ -1,27 +1,54 @@
 """The SQL files of `storage/sql`, one query each, by name; every catalogue carries `VIEWS`, and the `MACROS` that
-queries call."""
+queries call. A view stands after those that it reads."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from storage.schemas import SCHEMAS
 
-VIEWS: Final = ("current_failures", "current_constraints", "coverage", "subgraph_support")
+PROFILE_VIEWS: Final = (
+    "profile_latest",
+    "profile_instances",
+    "profile_overhead",
+    "profile_pairs",
+    "profile_settings",
+    "profile_success",
+    "profile_failures",
+    "profile_headline",
+    "profile_speedups",
+    "profile_histogram",
+    "profile_slowdowns",
+    "profile_bad_by_size",
+    "profile_precision",
+    "profile_tolerance",
+    "profile_by_family",
+    "profile_by_op",
+    "profile_by_pattern",
+    "profile_correlation",
+    "profile_roofline",
+    "profile_headroom",
+)
+"""The figures of the paper's appendix G over the corpus's timings, and what they are made from."""
+
+VIEWS: Final = ("current_failures", "current_constraints", "coverage", "subgraph_support", *PROFILE_VIEWS)
 MACROS: Final = ("is_view",)
 _FOLDER: Final = Path(__file__).with_name("sql")
 
 
+@lru_cache
 def query_text(name: str) -> str:
     """Return the text of `storage/sql/<name>.sql`, its header comment included, without the final semicolon."""
     return (_FOLDER / f"{name}.sql").read_text().rstrip().rstrip(";")
 
 
-def tables_of(name: str) -> set[str]:
+@lru_cache
+def tables_of(name: str) -> frozenset[str]:
     """Return the tables that a stored query reads."""
-    return mentioned_tables(re.sub(r"--[^\n]*", "", query_text(name)))
+    return frozenset(mentioned_tables(re.sub(r"--[^\n]*", "", query_text(name))))
 
 
 def mentioned_tables(sql: str) -> set[str]:

@@ -110,4 +110,16 @@ SELECT 'generalizations', subgraph_sha256, 'says ' || num_missing || ' missing, 
 FROM generalizations
 LEFT JOIN (SELECT subgraph_sha256, count(*) AS num_rows FROM missing_instances GROUP BY ALL) USING (subgraph_sha256)
 WHERE num_missing <> coalesce(num_rows, 0)
+UNION ALL
+SELECT 'timings', instance_sha256, 'its instance is missing'
+FROM (SELECT DISTINCT instance_sha256 FROM timings) ANTI JOIN instances USING (instance_sha256)
+UNION ALL
+SELECT 'timings', instance_sha256, 'its environment ' || environment_sha256 || ' (' || device_id || ') is missing'
+FROM timings ANTI JOIN environments USING (environment_sha256, device_id)
+UNION ALL
+SELECT 'timings', instance_sha256, 'its run ' || run_id || ' (' || device_id || ') is missing'
+FROM timings ANTI JOIN profile_runs USING (run_id, device_id)
+UNION ALL
+SELECT 'profile_runs', run_id, 'its environment ' || environment_sha256 || ' (' || device_id || ') is missing'
+FROM profile_runs ANTI JOIN environments USING (environment_sha256, device_id)
 ORDER BY ALL;
