@@ -175,6 +175,26 @@ def graph_from_payload(payload: bytes) -> Graph:
     return graph_from_rows(tables["graphs"].to_pylist()[0], text, tables["nodes"].to_pylist())
 
 
+def program_to_bytes(graph: Graph) -> bytes:
+    """Return a program as a payload that needs no row of a corpus: its text and tensors, not what its calls return."""
+    calls = form_calls(graph.nodes)
+    unknown = {field.name: "" for field in SCHEMAS["graphs"] if pa.types.is_string(field.type) and not field.nullable}
+    row = unknown | graph_columns(graph) | {"num_value_reads": 0, "value_reads": []}
+    tables = {
+        "graphs": _with_tensors(rows_to_table("graphs", [row]), graph.tensors),
+        "graph_texts": rows_to_table("graph_texts", [{"signature_sha256": "", "model_py": render(graph, calls)}]),
+    }
+    return tables_to_bytes(tables)
+
+
+def program_from_bytes(payload: bytes) -> Graph:
+    """Undo `program_to_bytes`: what calls return is not recorded; raises ValueError for a text that is no program."""
+    tables = tables_from_bytes(payload)
+    row = tables["graphs"].to_pylist()[0]
+    tensors = tuple(_tensor_from_row(tensor) for tensor in row["tensors"])
+    return parse(tables["graph_texts"].column("model_py")[0].as_py(), tensors)
+
+
 def graph_columns(graph: Graph) -> dict[str, Any]:
     """Return the columns of a row of `graphs` that follow from its ops and tensors, hashes excepted."""
     num_inputs = sum(tensor.kind == "input" for tensor in graph.tensors)

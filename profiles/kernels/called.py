@@ -6,11 +6,14 @@ Slow (g++ for seconds a program): the measure that `Plan.num_called` of `profile
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import torch
 from torch import fx
 from torch._inductor import config
+from torch._inductor.graph import GraphLowering
 from torch._inductor.utils import run_and_get_code
 
 from extract.fx import to_fx
@@ -47,6 +50,14 @@ def wrapper_texts(module: fx.GraphModule, inputs: list[torch.Tensor]) -> list[st
     """
     with torch.no_grad(), config.patch(force_disable_caches=True):
         return run_and_get_code(torch.compile(module, fullgraph=True, dynamic=False), *inputs)[1]
+
+
+@contextlib.contextmanager
+def noting_wrappers() -> Iterator[list[str]]:
+    """Yield the list of wrappers that Inductor writes within; what was compiled before stays compiled."""
+    wrappers: list[str] = []
+    with patch.object(GraphLowering, "save_output_code", wrappers.append):
+        yield wrappers
 
 
 def count_calls(texts: list[str]) -> int:

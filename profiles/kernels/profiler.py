@@ -6,6 +6,7 @@ library may launch several kernels or none, so plateaus are comparable with a pl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from torch.profiler import ProfilerActivity, profile
 
 from extract.graph import Graph
 from extract.operands import operand_recipe
-from profiles.kernels.program import program_of
+from profiles.kernels.program import module_of
+from profiles.operand_pool import move_operands
 
 _SEED = 0
 _NUM_WARMUPS = 3  # the first call compiles; a library may choose its kernel in the second
@@ -44,8 +46,8 @@ def measure_launches(graph: Graph, device: str = "cuda:0") -> Launches:
     """
     if not torch.cuda.is_available():
         raise RuntimeError(f"counting launches needs a CUDA device, and torch sees none (asked for {device})")
-    module, _ = program_of(graph, device)
-    operands = [_moved(tensor, device) for tensor in operand_recipe(graph, _SEED).make()]
+    module = module_of(graph, device)
+    operands = move_operands(operand_recipe(graph, _SEED).make(), torch.device(device))
     return _profile(module, operands, device)
 
 
@@ -55,10 +57,15 @@ def _profile(module: fx.GraphModule, operands: list[torch.Tensor], device: str) 
         compiled = torch.compile(module, fullgraph=True, dynamic=False)
         for _ in range(_NUM_WARMUPS):
             compiled(*operands)
+        return launches_of(lambda: compiled(*operands), device)
+
+
+def launches_of(call: Callable[[], object], device: torch.device | str) -> Launches:
+    """Return the events on a device in one call, which is made under the profiler; raises what it raises."""
+    torch.cuda.synchronize(device)
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        call()
         torch.cuda.synchronize(device)
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
-            compiled(*operands)
-            torch.cuda.synchronize(device)
     events = [event for event in profiler.events() or () if _is_on_device(event)]
     num_copies = sum(event.name.startswith(_COPIES) for event in events)
     return Launches(len(events) - num_copies, num_copies)
@@ -66,9 +73,3 @@ def _profile(module: fx.GraphModule, operands: list[torch.Tensor], device: str) 
 
 def _is_on_device(event: Any) -> bool:
     return event.device_type == DeviceType.CUDA and not event.is_user_annotation
-
-
-def _moved(tensor: torch.Tensor, device: str) -> torch.Tensor:
-    """Copy a tensor with its strides, also where elements share memory."""
-    memory = torch.empty(0, dtype=tensor.dtype).set_(tensor.untyped_storage())
-    return memory.to(device).as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())

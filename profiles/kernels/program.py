@@ -31,6 +31,12 @@ def program_of(graph: Graph, device: str) -> tuple[fx.GraphModule, list[torch.Te
 
     Raises what `extract.fx.to_fx` raises.
     """
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    return module_of(graph, device), fake_operands(graph.tensors, device, mode)
+
+
+def module_of(graph: Graph, device: str) -> fx.GraphModule:
+    """Return a module that computes `graph` on `device` and takes every tensor, in order; raises as `program_of`."""
     operands = tuple(replace(tensor, kind="input") for tensor in graph.tensors)
     module = to_fx(Graph(tuple(_placed(node, device) for node in graph.nodes), operands, graph.outputs), {})
     factories = _device_constructors()
@@ -41,7 +47,7 @@ def program_of(graph: Graph, device: str) -> tuple[fx.GraphModule, list[torch.Te
         if node.target is _ATTENTION:
             node.target = F.scaled_dot_product_attention
     module.recompile()
-    return module, fake_operands(graph.tensors, device, FakeTensorMode(allow_non_fake_inputs=True))
+    return module
 
 
 def fake_operands(tensors: tuple[TensorMeta, ...], device: str, mode: FakeTensorMode) -> list[torch.Tensor]:
