@@ -23,6 +23,7 @@ from flows.export_command import export
 from flows.generalize_command import generalize
 from flows.import_command import import_
 from flows.mine_command import mine
+from flows.profile_report import report
 from flows.refresh_command import refresh
 from flows.validate_command import validate
 
@@ -63,6 +64,7 @@ def _command_name(command: Callable[..., None]) -> str:
 for _command, _example in _EXAMPLES:
     app.command(name=_command_name(_command), epilog=f"Example: {_example}")(_command)
 app.add_typer(mined.plot, name="plot")
+app.add_typer(report, name="report")
 
 
 @app.callback(invoke_without_command=True)

@@ -2,7 +2,7 @@
 -- a subgraph of several kinds names both (classical+fusible). num_ops counts the instance's ops, op_sequence names them
 -- in order; family and domain are those of the model that it was traced from.
 WITH chosen AS (
-    SELECT instance_sha256, subgraph_sha256, shape_config, dtype, model_id, "end" - start AS num_ops, num_bytes, num_flop
+    SELECT * EXCLUDE (start, "end"), "end" - start AS num_ops
     FROM instances
     SEMI JOIN timings USING (instance_sha256)
     QUALIFY row_number() OVER (PARTITION BY instance_sha256 ORDER BY subgraph_sha256, shape_config, dtype) = 1

@@ -37,7 +37,7 @@ WITH placed AS (
 SELECT
     *,
     CASE WHEN memory_us IS NULL THEN NULL WHEN compute_us > memory_us THEN 'compute' ELSE 'memory' END AS bound,
-    greatest(memory_us, coalesce(compute_us, 0)) AS roofline_us,
+    CASE WHEN memory_us IS NOT NULL THEN greatest(memory_us, compute_us) END AS roofline_us,  -- greatest skips nulls
     latency_us / nullif(roofline_us, 0) AS headroom,
     device_us / nullif(roofline_us, 0) AS kernel_headroom
 FROM placed;

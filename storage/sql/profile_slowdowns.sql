@@ -2,8 +2,8 @@
 --   1 kernel degradation: the kernels alone are slower than eager's (kernel_speedup < 1).
 --   2 small graph: fewer than 15 ops, which a fixed cost per call outweighs.
 --   3 dispatch overhead: 15 ops or more, and eager takes less than 2 ms.
---   4 kernel degradation again, where kernels have no clock (a CPU): still slower once the overhead of an empty graph is
---     taken off the latency.
+--   4 kernel degradation again, where kernels have no clock (a CPU): still slower once the overhead of an empty graph
+--     is taken off the latency.
 --   5 other.
 -- Kernels come first because the paper's table 8 adds up that way only: its small graphs and dispatch overheads are the
 -- 80.2 % whose kernels are faster. On a CPU a small graph whose code is slow cannot be told from one that pays for the

@@ -200,17 +200,28 @@ def test_the_roof_is_the_longer_of_bytes_and_flop(corpus: Corpus) -> None:
     assert rows["fast"]["headroom"] == pytest.approx(300 / 2000)
     assert rows["fast"]["kernel_headroom"] == pytest.approx(200 / 2000)
     assert {row["bound"] for row in on(corpus, "profile_roofline", CPU)} == {None}
+    eager = {row["instance_sha256"]: row for row in on(corpus, "profile_roofline", backend="eager")}
+    assert (eager["wrong"]["compute_us"], eager["wrong"]["roofline_us"], eager["wrong"]["headroom"]) == (
+        1.0,
+        None,
+        None,
+    )
     counts = {row["bound"]: row["num_instances"] for row in on(corpus, "profile_headroom")}
     assert counts == {"compute": 1, "memory": len(VALID) - 1}
 
 
 def test_tolerance_levels_add_up_by_dtype(corpus: Corpus) -> None:
-    rows = [
-        row for row in on(corpus, "profile_tolerance", order="tolerance_level NULLS LAST") if row["dtype"] == "float32"
-    ]
-    assert [row["tolerance_level"] for row in rows] == [-10, -7, -5, -3, None]
-    assert sum(row["num_instances"] for row in rows) == 9
-    assert [row["passing_frac"] for row in rows] == [pytest.approx(n / 9) for n in (5, 6, 7, 8)] + [None]
+    rows = [row for row in on(corpus, "profile_tolerance", order="tolerance_level") if row["dtype"] == "float32"]
+    assert [row["tolerance_level"] for row in rows] == list(range(-10, 1))
+    assert {row["num_instances"] for row in rows} == {9}
+    assert {row["tolerance_level"]: row["num_first"] for row in rows if row["num_first"]} == {
+        -10: 5,
+        -7: 1,
+        -5: 1,
+        -3: 1,
+    }
+    assert [row["num_passing"] for row in rows] == [5, 5, 5, 6, 6, 7, 7, 8, 8, 8, 8]  # one passes nowhere
+    assert rows[-1]["passing_frac"] == pytest.approx(8 / 9)
 
 
 def test_the_overhead_is_that_of_an_empty_graph(corpus: Corpus) -> None:

@@ -1,0 +1,90 @@
+"""The command `passnet report profile`: the views over timings as one page, each figure beside the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.reading import DEFAULT_CORPUS, CorpusOption
+
+if TYPE_CHECKING:
+    from flows.profile_page import Report
+    from storage.corpus import Corpus
+
+_SUFFIXES = (".html", ".htm")
+_SETTINGS = """
+FROM profile_settings
+ORDER BY device_kind DESC, last_started_at DESC, device_id, environment_sha256, backend, cache
+"""
+_RUNS = """
+SELECT profile_runs.*, device_name FROM profile_runs LEFT JOIN environments USING (environment_sha256)
+ORDER BY started_at DESC, run_id, device_id
+"""
+_OVERHEAD = """
+SELECT profile_overhead.*, device_name FROM profile_overhead LEFT JOIN environments USING (environment_sha256)
+WHERE is_newest ORDER BY device_kind DESC, device_name, environment_sha256, latency_us, backend
+"""
+_HISTOGRAM = "FROM profile_histogram ORDER BY ALL"
+
+report = typer.Typer(help="Write a report on what a corpus holds.", no_args_is_help=True)
+
+
+@report.command(epilog="Example: passnet report profile --corpus data/corpus --out report.html")
+def profile(
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    out: Annotated[Path, typer.Option(help="The page.", metavar="FILE.html")] = Path("report.html"),
+) -> None:
+    """Write what `passnet profile` timed as one page: success, speedups, slowdowns and causes, precision, roofline.
+
+    Each figure stands beside the paper's, and is a row of a view: passnet sql "FROM profile_speedups"
+    """
+    from flows.profile_page import notes, render_page
+    from storage.corpus import Corpus
+    from storage.errors import UsageError
+    from storage.filesystem import explained
+
+    if out.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"{out} does not end like a page", "name it .html")
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out.parent} is not a folder", "create it, or write elsewhere")
+    opened = Corpus.open(corpus)
+    if not opened.manifest().rows("timings"):
+        raise UsageError(f"{opened.root} holds no timings", "run `passnet profile` first")
+    found = read_report(opened)
+    page = render_page(found)
+    with explained(out):
+        out.write_text(page, encoding="utf-8")
+    for note in notes(found):
+        typer.echo(note)
+    num_settings = len(found.compared)
+    typer.echo(f"written to {out}: {num_settings} {'setting' if num_settings == 1 else 'settings'} beside eager")
+
+
+def read_report(corpus: Corpus) -> Report:
+    """Return the rows that the page shows, as of the newest manifest."""
+    from flows.profile_page import Report
+    from flows.profile_tables import TABLES, table_query
+
+    manifest = corpus.manifest()
+    paper = _rows(corpus, "FROM paper_profile")
+    return Report(
+        corpus=str(corpus.root),
+        manifest=f"manifest {manifest.number} of {manifest.created_at:%Y-%m-%d %H:%M} UTC",
+        num_instances=manifest.rows("instances"),
+        settings=_rows(corpus, _SETTINGS),
+        runs=_rows(corpus, _RUNS),
+        overhead=_rows(corpus, _OVERHEAD),
+        histogram=_rows(corpus, _HISTOGRAM),
+        peaks=_rows(corpus, "FROM device_peaks"),
+        paper={(row["view"], row["row"], row["figure"]): row for row in paper},
+        tables={table.view: _rows(corpus, table_query(table)) for table in TABLES},
+    )
+
+
+def _rows(corpus: Corpus, sql: str) -> list[dict[str, Any]]:
+    from storage.query import run_sql
+
+    answer = run_sql(corpus, sql)
+    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
