@@ -23,6 +23,7 @@ from flows.export_command import export
 from flows.generalize_command import generalize
 from flows.import_command import import_
 from flows.mine_command import mine
+from flows.profile_command import profile
 from flows.profile_report import report
 from flows.refresh_command import refresh
 from flows.validate_command import validate
@@ -35,7 +36,15 @@ app = typer.Typer(
 )
 
 _INTERRUPTED: Final = 130
-_SAY_SO_THEMSELVES: Final = ("refresh", "validate", "import", "mine", "curves", "generalize")  # that they were stopped
+_SAY_SO_THEMSELVES: Final = (
+    "refresh",
+    "validate",
+    "import",
+    "mine",
+    "curves",
+    "generalize",
+    "profile",
+)  # that they were stopped
 _GIVEN_CHARS: Final = 160
 _OS_ERROR: Final = 2  # a path that cannot be what was asked of it; a full disk is storage.errors.WriteError
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
@@ -44,6 +53,7 @@ _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (
     (mine, "passnet mine --kinds classical,single_op --learn"),
     (curves, "passnet curves --target cuda:a30 --limit 20"),
     (generalize, "passnet generalize --limit 20"),
+    (profile, "passnet profile --limit 20"),
     (reading.tables, "passnet tables graphs"),
     (reading.sql, 'passnet sql "SELECT op, count(*) FROM nodes GROUP BY op ORDER BY 2 DESC LIMIT 5"'),
     (looking.show, "passnet show timm/resnet18"),

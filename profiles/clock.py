@@ -7,18 +7,21 @@ while it runs changes no measurement.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 
 class Clock(Protocol):
     """Tells time in nanoseconds since some moment, never backwards, and waits."""
 
-    def now_ns(self) -> int:
-        """Return the time."""
+    @property
+    def now_ns(self) -> Callable[[], int]:
+        """The function that returns the time; called without a frame of ours between."""
         ...
 
-    def sleep(self, seconds: float) -> None:
-        """Return after so many seconds."""
+    @property
+    def sleep(self) -> Callable[[float], None]:
+        """The function that returns after so many seconds."""
         ...
 
 
@@ -28,8 +31,8 @@ class HostClock:
     __slots__ = ("now_ns", "sleep")
 
     def __init__(self) -> None:
-        self.now_ns = time.perf_counter_ns
-        self.sleep = time.sleep
+        self.now_ns: Callable[[], int] = time.perf_counter_ns
+        self.sleep: Callable[[float], None] = time.sleep
 
 
 class DeviceClock(Protocol):

@@ -65,6 +65,8 @@ class ProfileJob:
 class DeviceSession:
     """A device and the child that times on it; `inductor_folder` is the run's own cache of compiled kernels.
 
+    `missing` says of the backends that cannot be had here what they lack; they are left out.
+
     Entering starts the child and takes the lock; raises StartFailed, `DeviceError` where the device is not to be had,
     and ChildFailed where the child cannot even say what the device is.
     """
@@ -73,6 +75,7 @@ class DeviceSession:
     inductor_folder: Path
     environment: Environment = field(init=False)
     run: ProfileRun = field(init=False)
+    missing: dict[str, str] = field(init=False, default_factory=dict)
 
     def __enter__(self) -> Self:
         job = self.job
@@ -100,9 +103,10 @@ class DeviceSession:
         self._stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.callback(self._sandbox.close)
-            self.environment = _environment(self._ask("describe", ()))
+            described = self._ask("describe", job.all_backends)
+            self.environment, self.missing = _environment(described), described["missing"]
             stack.enter_context(device_lock(self.environment.device_id))
-            self.run = self._describe_run(self._ask("overhead", job.all_backends))
+            self.run = self._describe_run(self._ask("overhead", self.backends))
             self._stack = stack.pop_all()
         return self
 
@@ -110,6 +114,11 @@ class DeviceSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The backends that are timed, eager mode first."""
+        return tuple(name for name in self.job.all_backends if name not in self.missing)
 
     def interrupt(self) -> None:
         """End what the child does, from any thread."""
@@ -120,7 +129,7 @@ class DeviceSession:
 
         Raises ChildFailed (`killed`) after `interrupt`, and StartFailed where no child starts any more.
         """
-        names = self.job.all_backends
+        names = self.backends
         try:
             return self._timings(instance_sha256, names, self._ask("profile", names, program))
         except ChildFailed as error:
@@ -130,7 +139,7 @@ class DeviceSession:
 
     def _time_apart(self, instance_sha256: str, program: bytes, error: ChildFailed) -> list[Timing]:
         """Find who is to blame: eager mode first, alone, then each backend beside it."""
-        names = self.job.all_backends
+        names = self.backends
         eager = self._time_some(instance_sha256, program, (EAGER,))[0]
         if not eager.status.has_times:
             return [eager, *(self._failed(instance_sha256, name, eager.status, eager.detail) for name in names[1:])]

@@ -52,7 +52,9 @@ def time_shard(shard: Path, out: Path, job: ProfileJob, tell: Callable[[str], No
     try:
         with DeviceSession(job, folder) as session:
             done = _timed_before(tables["timings"], session)
-            left = [(name, program) for name, program in programs if not done >= {(name, b) for b in job.all_backends}]
+            left = [(name, program) for name, program in programs if not done >= {(name, b) for b in session.backends}]
+            for backend, reason in session.missing.items():
+                tell(f"{backend} is left out: {reason}")
             tell(f"{len(left)} of {len(programs)} instances to time on {session.environment.device_id}")
             tables = _joined(tables, timing_tables([], [session.environment], [session.run]))
             for number, (name, program) in enumerate(left, 1):

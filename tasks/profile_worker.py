@@ -4,7 +4,8 @@
 --write-shard` writes one) and writes what each backend gave to OUT, which it goes on with where there is one already;
 `passnet profile --take OUT.parquet` brings it home. With `--serve` it is the child of an `extract.sandbox.Sandbox`:
 
-- `{"do": "describe", "job": fields of ProfileJob}` -> `{"environment": fields of Environment}`
+- `{"do": "describe", "job": fields of ProfileJob}` -> `{"environment": fields of Environment, "missing": {backend: what
+  it lacks here}}`
 - `{"do": "overhead", "job": ..., "backends": [name, ...]}` -> `{"state": fields of DeviceState, "empty_us": [fields of
   EmptyGraph, ...]}`
 - `{"do": "profile", ..., "empty_us": {name: us}}` with a program as payload (`storage.records.program_to_bytes`) ->
@@ -117,8 +118,12 @@ class Worker:
         from profiles.backends import choose_backends, find_backends
         from profiles.device import describe_environment
 
-        choose_backends(job.backends, find_backends())
-        return {"environment": asdict(describe_environment(self._device))}
+        backends = choose_backends(job.backends, find_backends())
+        missing = {backend.name: backend.find_missing(self._device.type) for backend in backends}
+        return {
+            "environment": asdict(describe_environment(self._device)),
+            "missing": {name: reason for name, reason in missing.items() if reason is not None},
+        }
 
     def _overhead(self, job: ProfileJob, header: Header, payload: bytes) -> Header:
         from dataclasses import asdict
