@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from flows.printing import short_ops
 from flows.profile_plots import Series, draw_histogram, draw_shares
 from flows.profile_tables import NOT_MEASURED, SETTING, TABLES, Figure, Table, written
 
 Row = Mapping[str, Any]
 PAPER = "paper (A30)"
+_NAME_CHARS = 100
 _WITH_EAGER = ("profile_success", "profile_failures", "profile_headroom")  # which are no comparisons
 _PLOTS = {
     "profile_speedups": "Share of valid pairs, %, by speedup",
@@ -214,7 +216,7 @@ def _pivot(report: Report, table: Table, rows: Sequence[Row]) -> str:
         lines = [(label, label, table.figures) for label in dict.fromkeys(row["row"] for row in rows)]
     num_left_out = len(lines) - (table.limit or len(lines))
     body = [
-        [escape(name), _paper_cell(report, table, label, figures)]
+        [_shortened(name), _paper_cell(report, table, label, figures)]
         + [_cell(cells.get((key, label if table.label else None)), figures) for key in keys]
         for name, label, figures in lines[: table.limit]
     ]
@@ -223,6 +225,13 @@ def _pivot(report: Report, table: Table, rows: Sequence[Row]) -> str:
         heads, body = heads[1:], [[line[0], *line[2:]] for line in body]
     more = f'<p class="muted">{num_left_out:,} more: <code>passnet sql "FROM {table.view}"</code></p>'
     return _grid(heads, body) + (more if num_left_out > 0 else "")
+
+
+def _shortened(name: str) -> str:
+    """Escape a row's name; of a long sequence of ops the first ones, the whole where the mouse rests on it."""
+    if len(name) <= _NAME_CHARS:
+        return escape(name)
+    return f'<span title="{escape(name)}">{escape(short_ops(name.split(), _NAME_CHARS))}</span>'
 
 
 def _head(report: Report, setting: Row) -> str:
@@ -287,7 +296,9 @@ def _histogram(report: Report) -> str:
 
 
 def _series_name(report: Report, setting: Row) -> str:
-    return f"{_letter(report, setting)}: {setting['backend']}, {setting['cache']}"
+    devices = {one["device_id"] for one in report.compared}
+    device = f", {setting['device_name']}" if len(devices) > 1 else ""
+    return f"{_letter(report, setting)}: {setting['backend']}, {setting['cache']}{device}"
 
 
 def _overhead_section(report: Report) -> str:
@@ -323,7 +334,7 @@ def _runs_section(report: Report) -> str:
         )
         for row in report.runs
     ]
-    text = "What each device was doing when a run began: table `profile_runs`. A load near the number of CPUs is noise."
+    text = "What each device was doing when a run began: table `profile_runs`. What else ran (load) makes noise."
     names = ("run", "device", "began (UTC)", "MHz", "memory MHz", "\N{DEGREE SIGN}C", "load", "clocks held down")
     return _section("", "Runs", text, _plain_table(names, rows))
 

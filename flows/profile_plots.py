@@ -88,7 +88,7 @@ def _drawn(name: str, title: str, draw: Any) -> str:
         figure = Figure(figsize=(10.5, 3.4), layout="constrained")
         axes = figure.add_subplot()
         draw(axes)
-        figure.legend(frameon=False, fontsize=8.5, loc="outside upper left", ncols=4)
+        figure.legend(frameon=False, fontsize=8.5, loc="outside upper left", ncols=3)
         axes.grid(axis="y", color=_GRID, linewidth=0.8)
         axes.set_axisbelow(True)
         axes.tick_params(length=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,19 +14,26 @@ if TYPE_CHECKING:
     from storage.corpus import Corpus
 
 _SUFFIXES = (".html", ".htm")
-_SETTINGS = """
-FROM profile_settings
-ORDER BY device_kind DESC, last_started_at DESC, device_id, environment_sha256, backend, cache
-"""
-_RUNS = """
-SELECT profile_runs.*, device_name FROM profile_runs LEFT JOIN environments USING (environment_sha256)
-ORDER BY started_at DESC, run_id, device_id
-"""
-_OVERHEAD = """
-SELECT profile_overhead.*, device_name FROM profile_overhead LEFT JOIN environments USING (environment_sha256)
-WHERE is_newest ORDER BY device_kind DESC, device_name, environment_sha256, latency_us, backend
-"""
-_HISTOGRAM = "FROM profile_histogram ORDER BY ALL"
+_QUERIES = {
+    "settings": """
+        FROM profile_settings
+        ORDER BY device_kind DESC, last_started_at DESC, device_id, environment_sha256, backend, cache
+    """,
+    "runs": """
+        SELECT profile_runs.*, device_name
+        FROM profile_runs LEFT JOIN environments USING (environment_sha256)
+        ORDER BY started_at DESC, run_id, device_id
+    """,
+    "overhead": """
+        SELECT profile_overhead.*, device_name
+        FROM profile_overhead LEFT JOIN environments USING (environment_sha256)
+        WHERE is_newest
+        ORDER BY device_kind DESC, device_name, environment_sha256, latency_us, backend
+    """,
+    "histogram": "FROM profile_histogram ORDER BY ALL",
+    "peaks": "FROM device_peaks",
+    "paper": "FROM paper_profile",
+}
 
 report = typer.Typer(help="Write a report on what a corpus holds.", no_args_is_help=True)
 
@@ -66,25 +73,15 @@ def read_report(corpus: Corpus) -> Report:
     """Return the rows that the page shows, as of the newest manifest."""
     from flows.profile_page import Report
     from flows.profile_tables import TABLES, table_query
+    from storage.query import run_queries
 
     manifest = corpus.manifest()
-    paper = _rows(corpus, "FROM paper_profile")
+    rows = run_queries(corpus, _QUERIES | {table.view: table_query(table) for table in TABLES})
     return Report(
         corpus=str(corpus.root),
         manifest=f"manifest {manifest.number} of {manifest.created_at:%Y-%m-%d %H:%M} UTC",
         num_instances=manifest.rows("instances"),
-        settings=_rows(corpus, _SETTINGS),
-        runs=_rows(corpus, _RUNS),
-        overhead=_rows(corpus, _OVERHEAD),
-        histogram=_rows(corpus, _HISTOGRAM),
-        peaks=_rows(corpus, "FROM device_peaks"),
-        paper={(row["view"], row["row"], row["figure"]): row for row in paper},
-        tables={table.view: _rows(corpus, table_query(table)) for table in TABLES},
+        paper={(row["view"], row["row"], row["figure"]): row for row in rows["paper"]},
+        tables={table.view: rows[table.view] for table in TABLES},
+        **{name: rows[name] for name in ("settings", "runs", "overhead", "histogram", "peaks")},
     )
-
-
-def _rows(corpus: Corpus, sql: str) -> list[dict[str, Any]]:
-    from storage.query import run_sql
-
-    answer = run_sql(corpus, sql)
-    return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

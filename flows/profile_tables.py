@@ -196,7 +196,7 @@ TABLES: Final = (
             Figure("lower_headroom", "from", "factor"),
             Figure("upper_headroom", "to", "factor"),
             Figure("median_kernel_headroom", "kernels", "factor"),
-            Figure("within_twice_frac", "kernels below 2", "share"),
+            Figure("within_twice_frac", "kernels within twice", "share"),
             _COUNT,
         ),
         "bound",
@@ -230,8 +230,8 @@ def written(value: Any, style: Style) -> str:
 
 def _figures(value: float) -> str:
     """Return three significant digits, two decimals at least below ten."""
-    if not math.isfinite(value):
-        return str(value)
+    if not math.isfinite(value) or value == 0:
+        return f"{value:g}"
     size = abs(value)
     return (
         f"{value:,.0f}"

@@ -56,6 +56,20 @@ def run_query(corpus: Corpus, name: str, parameters: dict[str, object] | None = 
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
+def run_queries(corpus: Corpus, queries: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of several SELECTs of one manifest, by the names given; raises UsageError when one fails."""
+    answers: dict[str, list[dict[str, Any]]] = {}
+    try:
+        with corpus.connect(mentioned_tables(" ".join(queries.values()))) as connection, stopping():
+            for name, sql in queries.items():
+                cursor = connection.execute(sql)
+                columns = [column[0] for column in cursor.description or ()]
+                answers[name] = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    except duckdb.Error as error:
+        raise _explained(error) from error
+    return answers
+
+
 def _tables(sql: str) -> set[str] | None:
     """Name the tables to make views of; None (all) where the text asks what tables there are."""
     words = sql.lower()

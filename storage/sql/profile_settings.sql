@@ -6,7 +6,7 @@ SELECT
     latest.cache,
     latest.backend,
     device_kind,
-    device_name,
+    coalesce(device_name, latest.device_id) AS device_name,
     driver,
     torch_version,
     triton_version,

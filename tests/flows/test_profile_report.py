@@ -17,7 +17,6 @@ from flows.profile_report import read_report
 from flows.profile_tables import TABLES, written
 from storage.corpus import Corpus
 from storage.queries import PROFILE_VIEWS
-from storage.query import run_sql
 from storage.timing_records import timing_tables
 from tests.storage.profile_corpus import A30, CASES, CPU, ENVIRONMENTS, profile_run, timing, write_profiles
 from tests.storage.sample_traces import batch, small_trace
@@ -157,6 +156,7 @@ def test_numbers_are_written_for_people() -> None:
         f"0.050{times}", f"0.68{times}", f"12.3{times}", f"1,234{times}",
     ]  # fmt: skip
     assert (written(8021, "count"), written(9.0, "number"), written(0.0134, "number")) == ("8,021", "9", "0.013")
+    assert written(0.0, "us") == f"0{space}\N{MICRO SIGN}s"
     assert written(140.0, "us") == f"140{space}\N{MICRO SIGN}s"
 
 
@@ -164,5 +164,7 @@ def test_the_docs_name_every_view_and_its_columns(corpus: Corpus) -> None:
     text = (ROOT / "docs" / "profiles.md").read_text(encoding="utf-8")
     documented = dict(re.findall(r"^## `(profile_\w+)`$.*?^Columns: (.*?)\.$", text, re.MULTILINE | re.DOTALL))
     assert list(documented) == list(PROFILE_VIEWS)
-    for view, columns in documented.items():
-        assert re.findall(r"`(\w+)`", columns) == run_sql(corpus, f"FROM {view}").columns, view
+    with corpus.connect() as connection:
+        for view, columns in documented.items():
+            described = connection.execute(f"DESCRIBE {view}").fetchall()
+            assert re.findall(r"`(\w+)`", columns) == [row[0] for row in described], view
