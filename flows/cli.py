@@ -36,15 +36,8 @@ app = typer.Typer(
 )
 
 _INTERRUPTED: Final = 130
-_SAY_SO_THEMSELVES: Final = (
-    "refresh",
-    "validate",
-    "import",
-    "mine",
-    "curves",
-    "generalize",
-    "profile",
-)  # that they were stopped
+# Commands that tell of having been stopped.
+_SAY_SO_THEMSELVES: Final = ("refresh", "validate", "import", "mine", "curves", "generalize", "profile")
 _GIVEN_CHARS: Final = 160
 _OS_ERROR: Final = 2  # a path that cannot be what was asked of it; a full disk is storage.errors.WriteError
 _EXAMPLES: Final[tuple[tuple[Callable[..., None], str], ...]] = (

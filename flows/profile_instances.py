@@ -1,7 +1,7 @@
 """Stored instances in, timings out: choose what lacks them on this device, time one after the other, commit, report.
 
-One device is one child, which times alone (a second would be timed along). A run can be killed at any moment and started
-again: the manifest alone decides what was timed in this environment.
+One device is one child, which times alone (a second would be timed along). A run can be killed at any moment and
+started again: the manifest alone decides what was timed in this environment.
 """
 
 from __future__ import annotations
@@ -144,16 +144,10 @@ def _profile(corpus: Corpus, device: DeviceSession, choice: ProfileChoice, repor
         num_timed += len({timing.instance_sha256 for timing in report.timings})
 
     commit_in_order(submitted(), commit, 0)
-    left = (
-        0
-        if choice.limit is None
-        else len(find_candidates(corpus, _unbounded(choice), environment, device.backends, cache))
-    )
-    return num_timed, left
-
-
-def _unbounded(choice: ProfileChoice) -> ProfileChoice:
-    return replace(choice, limit=None, again=False)
+    if choice.limit is None:
+        return num_timed, 0
+    unbounded = replace(choice, limit=None, again=False)
+    return num_timed, len(find_candidates(corpus, unbounded, environment, device.backends, cache))
 
 
 def _advance(reporter: Reporter) -> Callable[[str, bool], None]:

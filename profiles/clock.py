@@ -28,11 +28,20 @@ class Clock(Protocol):
 class HostClock:
     """The monotonic clock of this host, its functions bound when it is made: make it before any foreign code runs."""
 
-    __slots__ = ("now_ns", "sleep")
+    __slots__ = ("_functions",)
 
     def __init__(self) -> None:
-        self.now_ns: Callable[[], int] = time.perf_counter_ns
-        self.sleep: Callable[[float], None] = time.sleep
+        self._functions = time.perf_counter_ns, time.sleep
+
+    @property
+    def now_ns(self) -> Callable[[], int]:
+        """The function that returns the time."""
+        return self._functions[0]
+
+    @property
+    def sleep(self) -> Callable[[float], None]:
+        """The function that waits."""
+        return self._functions[1]
 
 
 class DeviceClock(Protocol):

@@ -17,8 +17,8 @@ _MOST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class ProfileChoice:
-    """Which instances are timed: of these kinds and dtypes, of these models or by these hashes where given, that move at
-    most `max_bytes`; `limit` of them drawn by `seed`. With `again` those that were timed before, too."""
+    """Which instances are timed: of these kinds and dtypes, of these models or by these hashes where given, that move
+    at most `max_bytes`; `limit` of them drawn by `seed`. With `again` those that were timed before, too."""
 
     kinds: tuple[str, ...] = KINDS
     dtypes: tuple[str, ...] = DTYPES
