@@ -182,7 +182,7 @@ def _nvml() -> Iterator[Any]:
         import pynvml  # pyright: ignore[reportMissingImports]  nvidia-ml-py: bare machines may lack it
 
         pynvml.nvmlInit()
-    except Exception:  # no package, no driver, or a driver of another age
+    except Exception:  # foreign code: no package, no driver, or a driver of another age
         yield None
         return
     try:
