@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import torch
 from torch import fx
 
+from extract.failure import describe
 from profiles.timing import EAGER
 
 Runner = Callable[..., Any]
@@ -39,7 +40,7 @@ class Backend:
 
 
 class BackendError(Exception):
-    """There is no backend of a name, or an entry point gives none."""
+    """There is no backend of a name, or an entry point gives none; one line."""
 
 
 def find_backends() -> dict[str, Backend]:
@@ -49,7 +50,7 @@ def find_backends() -> dict[str, Backend]:
     """
     found: dict[str, Backend] = dict(_OURS)
     for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name):
-        backend = point.load()
+        backend = _load(point)
         if not isinstance(backend, Backend):
             raise BackendError(f"entry point {point.value} of {_GROUP} is a {type(backend).__name__}, not a Backend")
         if backend.name in found:
@@ -58,12 +59,27 @@ def find_backends() -> dict[str, Backend]:
     return found
 
 
+def find_missing(backend: Backend, device: str) -> str | None:
+    """Return what a backend lacks on a device (`cpu`, `cuda`), one line; None where all is there."""
+    try:
+        return backend.find_missing(device)
+    except Exception as error:  # foreign code: a package that is installed and cannot be imported
+        return describe(error)
+
+
 def choose_backends(names: Sequence[str], known: Mapping[str, Backend]) -> list[Backend]:
     """Return the backends of these names in order, `eager` first, which others are compared with."""
     for name in names:
         if name not in known:
             raise BackendError(f"unknown backend {name!r}; choose among {', '.join(known)}")
     return [known[name] for name in dict.fromkeys((EAGER, *names))]
+
+
+def _load(point: EntryPoint) -> object:
+    try:
+        return point.load()
+    except Exception as error:  # foreign code
+        raise BackendError(f"entry point {point.value} of {_GROUP} cannot be loaded ({describe(error)})") from error
 
 
 def _nothing_missing(device: str) -> str | None:

@@ -20,7 +20,7 @@ from torch._dynamo.utils import counters
 
 from extract.graph import Graph
 from extract.recorded_outputs import record_outputs
-from profiles.backends import Backend, Runner
+from profiles.backends import Backend, Runner, find_missing
 from profiles.clock import Clock, DeviceClock
 from profiles.comparison import Comparison, compare, has_nan
 from profiles.instance_run import instance_recipe, make_operands
@@ -128,7 +128,7 @@ class _Trials:
 
     def _prepare(self, backend: Backend, profile: BackendProfile) -> None:
         """Build a backend, run it once, and compare what it returns and writes with eager mode's."""
-        missing = backend.find_missing(self._device.type)
+        missing = find_missing(backend, self._device.type)
         if missing is not None:
             profile.status, profile.detail = Status.UNAVAILABLE, missing
             return

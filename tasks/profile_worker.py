@@ -115,11 +115,11 @@ class Worker:
     def _describe(self, job: ProfileJob, header: Header, payload: bytes) -> Header:
         from dataclasses import asdict
 
-        from profiles.backends import choose_backends, find_backends
+        from profiles.backends import choose_backends, find_backends, find_missing
         from profiles.device import describe_environment
 
         backends = choose_backends(job.backends, find_backends())
-        missing = {backend.name: backend.find_missing(self._device.type) for backend in backends}
+        missing = {backend.name: find_missing(backend, self._device.type) for backend in backends}
         return {
             "environment": asdict(describe_environment(self._device)),
             "missing": {name: reason for name, reason in missing.items() if reason is not None},
