@@ -52,7 +52,7 @@ class OperandPool:
         operands = self._copies[self._next]
         self._next = (self._next + 1) % len(self._copies)
         for index in self._written:
-            operands[index].copy_(self._pristine[index])
+            operands[index] = _restored(operands[index], self._pristine[index])
         return operands
 
     def evict(self) -> None:
@@ -76,7 +76,25 @@ def move_operands(operands: Sequence[torch.Tensor], device: torch.device) -> lis
     return [_copy(operand, device) for operand in operands]
 
 
+def _restored(tensor: torch.Tensor, pristine: torch.Tensor) -> torch.Tensor:
+    """Return a copy of what was written into, in place where it lies as it did: programs also change shapes."""
+    if _layout(tensor) != _layout(pristine):
+        return _copy(pristine)
+    _memory(tensor).copy_(_memory(pristine))
+    return tensor
+
+
+def _layout(tensor: torch.Tensor) -> tuple[object, ...]:
+    place = tensor.shape, tensor.stride(), tensor.storage_offset(), storage_bytes(tensor)
+    return *place, tensor.dtype, tensor.is_conj(), tensor.is_neg()
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """Return all that a tensor's memory holds, each element once."""
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+
+
 def _copy(tensor: torch.Tensor, device: torch.device | None = None) -> torch.Tensor:
-    memory = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+    memory = _memory(tensor)
     copied = memory.clone() if device is None else memory.to(device, copy=True)
     return copied.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
