@@ -8,7 +8,7 @@ status and costs the others nothing; where eager mode fails, so do all, for its 
 from __future__ import annotations
 
 import contextlib
-import time
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -30,10 +30,12 @@ from profiles.kernels.program import module_of
 from profiles.operand_pool import OperandPool, copy_operands, move_operands
 from profiles.timer import Measurement, Subject, TimerConfig, time_interleaved
 from profiles.timing import EAGER, Cache, Status
+from profiles.trial_calls import TrialCalls
 
+log = logging.getLogger(__name__)
 _DETAIL_CHARS = 500
 _FEWEST_TRIALS = 20
-_NUM_AGAIN = 2  # calls after the timed ones: what is compiled again then is compiled at each
+_NS = 1e9
 _STARVED = ("can't allocate memory", "not enough memory", "Cannot allocate memory", "out of memory", "bad_alloc")
 
 
@@ -92,8 +94,8 @@ def profile_instance(
     with torch.no_grad():
         torch.compiler.reset()
         try:
-            trials = _Trials(module_of(record_outputs(graph), str(device)), operands, device, config)
-            return trials.profile(backends, clock, device_clock)
+            trials = _Trials(module_of(record_outputs(graph), str(device)), operands, device, config, clock)
+            return trials.profile(backends, device_clock)
         finally:
             torch.compiler.reset()
 
@@ -102,28 +104,31 @@ class _Trials:
     """One program on its operands: what eager mode returns and writes, and the runners that are to be timed."""
 
     def __init__(
-        self, module: fx.GraphModule, operands: list[torch.Tensor], device: torch.device, config: ProfileConfig
+        self,
+        module: fx.GraphModule,
+        operands: list[torch.Tensor],
+        device: torch.device,
+        config: ProfileConfig,
+        clock: Clock,
     ) -> None:
         self._module, self._operands, self._device, self._config = module, operands, device, config
+        self._clock = clock
         self._runners: dict[str, Runner] = {}
         self._written: tuple[int, ...] = ()
+        self._written_by_any: set[int] = set()
         self._expected: Any = None
 
-    def profile(
-        self, backends: Sequence[Backend], clock: Clock, device_clock: DeviceClock | None
-    ) -> list[BackendProfile]:
+    def profile(self, backends: Sequence[Backend], device_clock: DeviceClock | None) -> list[BackendProfile]:
         """Prepare each backend, and time together those that run."""
         profiles = [BackendProfile(backend.name) for backend in backends]
         for backend, profile in zip(backends, profiles, strict=True):
-            with _adding_seconds(profile):
+            with _adding_seconds([profile], self._now_ns):
                 self._prepare(backend, profile)
             if EAGER not in self._runners:
                 return [_like_eager(profiles[0], backend.name) for backend in backends]
         running = [profile for profile in profiles if profile.backend in self._runners]
-        started = time.perf_counter()
-        self._time(running, clock, device_clock)
-        for profile in running:
-            profile.seconds += (time.perf_counter() - started) / len(running)
+        with _adding_seconds(running, self._now_ns):
+            self._time(running, device_clock)
         return profiles
 
     def _prepare(self, backend: Backend, profile: BackendProfile) -> None:
@@ -133,7 +138,7 @@ class _Trials:
             profile.status, profile.detail = Status.UNAVAILABLE, missing
             return
         operands = copy_operands(self._operands)
-        num_breaks, started = _num_breaks(), time.perf_counter()
+        num_breaks, started = _num_breaks(), self._now_ns()
         try:
             runner = backend.build(self._module, operands)
             outputs, wrappers = self._run_once(runner, operands)
@@ -141,10 +146,11 @@ class _Trials:
             self._check_device()
             _explain(profile, error, Status.RAISED if backend.name == EAGER else Status.COMPILE_FAILED)
             return
-        seconds = time.perf_counter() - started
+        seconds = (self._now_ns() - started) / _NS
         self._runners[backend.name] = runner
         written = _written(self._operands, operands)
         profile.mutates_inputs = bool(written)
+        self._written_by_any.update(written)
         if backend.name == EAGER:
             self._written, self._expected = written, (outputs, [operands[index] for index in written])
             if has_nan(self._expected):
@@ -156,15 +162,15 @@ class _Trials:
             profile.num_kernels = count_calls(wrappers)
         self._compare(profile, (outputs, [operands[index] for index in self._written]))
 
-    def _time(self, profiles: Sequence[BackendProfile], clock: Clock, device_clock: DeviceClock | None) -> None:
-        """Time the runners of these profiles in turns, then look whether any is compiled again at each call."""
+    def _time(self, profiles: Sequence[BackendProfile], device_clock: DeviceClock | None) -> None:
+        """Time the runners of these profiles in turns."""
         config = self._config
-        pool = OperandPool(self._operands, self._written, config.cache, config.cache_bytes, config.timer.block)
-        subjects = [
-            Subject(profile.backend, _preparing(self._runners[profile.backend], pool, config)) for profile in profiles
-        ]
-        timer = self._bounded(subjects, clock)
-        measured = time_interleaved(subjects, timer, clock, device_clock)
+        written = sorted(self._written_by_any)
+        pool = OperandPool(self._operands, written, config.cache, config.cache_bytes, config.timer.block)
+        calls = TrialCalls(pool, config.timer.block)
+        subjects = [calls.subject(profile.backend, self._runners[profile.backend]) for profile in profiles]
+        timer = self._bounded(subjects)
+        measured = time_interleaved(subjects, timer, self._clock, device_clock)
         self._check_device()
         for profile in profiles:
             measurement = measured[profile.backend]
@@ -173,20 +179,17 @@ class _Trials:
                 _explain(profile, measurement.error, Status.RAISED)
                 continue
             profile.measurement = measurement
-            profile.recompiles = self._num_recompiles(profile.backend, pool)
-            if profile.recompiles and profile.status is Status.OK:
-                profile.status, profile.detail = Status.RECOMPILES, "compiled again by a call like those before"
+            self._count_recompiles(profile, calls, 1 + timer.warmup * (1 if device_clock is None else 2))
             if self._device.type == "cuda":
-                call = partial(self._runners[profile.backend], *pool.take())
-                profile.num_kernels = launches_of(call, self._device).num_kernels
+                self._count_launches(profile, pool)
 
-    def _bounded(self, subjects: Sequence[Subject], clock: Clock) -> TimerConfig:
+    def _bounded(self, subjects: Sequence[Subject]) -> TimerConfig:
         """Return the timer's config with as many trials as an attempt has time for."""
-        timer, started = self._config.timer, clock.now_ns()
+        timer, started = self._config.timer, self._now_ns()
         for subject in subjects:
             with contextlib.suppress(Exception):  # foreign code; the timer meets it again and says so
                 subject.prepare()()
-        one_each = max((clock.now_ns() - started) / 1e9, 1e-9)
+        one_each = max((self._now_ns() - started) / _NS, 1 / _NS)
         trials = max(min(timer.trials, int(self._config.attempt_seconds / one_each)), min(timer.trials, _FEWEST_TRIALS))
         return replace(timer, trials=trials, warmup=min(timer.warmup, max(trials // 5, 1)))
 
@@ -200,18 +203,37 @@ class _Trials:
         return outputs, wrappers
 
     def _compare(self, profile: BackendProfile, got: Any) -> None:
-        compared = compare(self._expected, got)
+        try:
+            compared = compare(self._expected, got)
+        except TypeError as error:
+            profile.status, profile.detail = Status.OUTPUTS_DIFFER, str(error)
+            return
         profile.comparison = compared
         if compared.reason is not None:
             profile.status, profile.detail = Status.OUTPUTS_DIFFER, compared.reason
         elif (compared.has_nan and not has_nan(self._expected)) or compared.has_new_inf:
             profile.status, profile.detail = Status.NOT_FINITE, "NaN or Inf where eager mode is finite"
 
-    def _num_recompiles(self, backend: str, pool: OperandPool) -> int:
-        before = _num_graphs()
-        for _ in range(_NUM_AGAIN):
-            self._runners[backend](*pool.take())
-        return _num_graphs() - before
+    def _count_recompiles(self, profile: BackendProfile, calls: TrialCalls, num_untimed: int) -> None:
+        if profile.backend == EAGER:
+            return
+        profile.recompiles = calls.num_compiled(profile.backend)
+        if profile.status is Status.OK and calls.is_recompiled(profile.backend, num_untimed):
+            profile.status = Status.RECOMPILES
+            profile.detail = f"compiled {profile.recompiles} times by calls like the first"
+
+    def _count_launches(self, profile: BackendProfile, pool: OperandPool) -> None:
+        call = partial(self._runners[profile.backend], *pool.take())
+        try:
+            profile.num_kernels = launches_of(call, self._device).num_kernels
+        except Exception as error:  # foreign code: what was timed stands, its kernels are not counted
+            log.debug("%s: kernels not counted", profile.backend, exc_info=error)
+            self._check_device()
+
+    @property
+    def _now_ns(self) -> Callable[[], int]:
+        """The clock's: foreign code may have replaced those of module `time`."""
+        return self._clock.now_ns
 
     def _check_device(self) -> None:
         """Raise `DeviceLost` where a kernel left the GPU unusable."""
@@ -220,20 +242,6 @@ class _Trials:
                 torch.cuda.synchronize(self._device)
             except RuntimeError as error:
                 raise DeviceLost(str(error)) from error
-
-
-def _preparing(runner: Runner, pool: OperandPool, config: ProfileConfig) -> Callable[[], Callable[[], object]]:
-    """Return what gives the call of each trial; the pool leaves the caches at the start of each block."""
-    num_taken = 0
-
-    def prepare() -> Callable[[], object]:
-        nonlocal num_taken
-        if num_taken % config.timer.block == 0:
-            pool.evict()
-        num_taken += 1
-        return partial(runner, *pool.take())
-
-    return prepare
 
 
 def _written(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor]) -> tuple[int, ...]:
@@ -260,14 +268,12 @@ def _num_breaks() -> int:
     return sum(counters["graph_break"].values())
 
 
-def _num_graphs() -> int:
-    return counters["stats"]["unique_graphs"]
-
-
 @contextlib.contextmanager
-def _adding_seconds(profile: BackendProfile) -> Iterator[None]:
-    started = time.perf_counter()
+def _adding_seconds(profiles: Sequence[BackendProfile], now_ns: Callable[[], int]) -> Iterator[None]:
+    """Share the time that passes within among profiles."""
+    started = now_ns()
     try:
         yield
     finally:
-        profile.seconds += time.perf_counter() - started
+        for profile in profiles:
+            profile.seconds += (now_ns() - started) / _NS / len(profiles)
