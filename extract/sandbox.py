@@ -78,6 +78,9 @@ class ChildFailed(Exception):
         self.reason = reason
         self.detail = detail
 
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
 
 class StartFailed(Exception):
     """The child ended, or stayed silent, before it served anything: its command is wrong, no subject is to blame."""

@@ -76,6 +76,7 @@ class DeviceSession:
     environment: Environment = field(init=False)
     run: ProfileRun = field(init=False)
     missing: dict[str, str] = field(init=False, default_factory=dict)
+    _is_interrupted: bool = field(init=False, default=False)
 
     def __enter__(self) -> Self:
         job = self.job
@@ -106,7 +107,7 @@ class DeviceSession:
             described = self._ask("describe", job.all_backends)
             self.environment, self.missing = _environment(described), described["missing"]
             stack.enter_context(device_lock(self.environment.device_id))
-            self.run = self._describe_run(self._ask("overhead", self.backends))
+            self.run = self._describe_run(self._measure_overhead())
             self._stack = stack.pop_all()
         return self
 
@@ -121,7 +122,8 @@ class DeviceSession:
         return tuple(name for name in self.job.all_backends if name not in self.missing)
 
     def interrupt(self) -> None:
-        """End what the child does, from any thread."""
+        """End what the child does, from any thread; nothing more is timed."""
+        self._is_interrupted = True
         self._sandbox.interrupt()
 
     def time(self, instance_sha256: str, program: bytes) -> list[Timing]:
@@ -133,7 +135,7 @@ class DeviceSession:
         try:
             return self._timings(instance_sha256, names, self._ask("profile", names, program))
         except ChildFailed as error:
-            if error.reason is Reason.KILLED:
+            if self._is_interrupted:
                 raise
             return self._time_apart(instance_sha256, program, error)
 
@@ -152,11 +154,32 @@ class DeviceSession:
         try:
             return self._timings(instance_sha256, names, self._ask("profile", names, program))
         except ChildFailed as error:
-            if error.reason is Reason.KILLED:
+            if self._is_interrupted:
                 raise
             return [self._failed(instance_sha256, name, _status(error), error.detail) for name in names]
 
+    def _measure_overhead(self) -> dict[str, Any]:
+        """Return the state of the device and what an empty graph takes, None under a backend that kills the child."""
+        try:
+            return self._ask("overhead", self.backends)
+        except ChildFailed:
+            if self._is_interrupted:
+                raise
+        reply = self._ask("overhead", (EAGER,))
+        reply["empty_us"] += [self._overhead_beside_eager(name) for name in self.backends[1:]]
+        return reply
+
+    def _overhead_beside_eager(self, name: str) -> dict[str, Any]:
+        try:
+            return self._ask("overhead", (EAGER, name))["empty_us"][-1]
+        except ChildFailed:
+            if self._is_interrupted:
+                raise
+            return {"backend": name, "latency_us": None, "device_us": None}
+
     def _ask(self, what: str, names: Sequence[str], program: bytes = b"") -> dict[str, Any]:
+        if self._is_interrupted:
+            raise ChildFailed(Reason.KILLED, "interrupted by this run")
         header = {"do": what, "backends": list(names), "job": asdict(self.job)}
         if what == "profile":
             header["empty_us"] = {empty.backend: empty.latency_us for empty in self.run.empty_us}

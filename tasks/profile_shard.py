@@ -9,9 +9,10 @@ killed at any moment and started again. Needs torch and pyarrow alone.
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,22 +49,21 @@ def time_shard(shard: Path, out: Path, job: ProfileJob, tell: Callable[[str], No
     shard's order; raises `ShardError`. `tell` gets a line for each instance."""
     programs = _read_shard(shard)
     tables = read_outcome(out) if out.exists() else timing_tables()
-    folder = Path(tempfile.mkdtemp(prefix="passnet-inductor-"))
     try:
-        with DeviceSession(job, folder) as session:
+        with _inductor_folder() as folder, DeviceSession(job, folder) as session:
             done = _timed_before(tables["timings"], session)
             left = [(name, program) for name, program in programs if not done >= {(name, b) for b in session.backends}]
             for backend, reason in session.missing.items():
                 tell(f"{backend} is left out: {reason}")
             tell(f"{len(left)} of {len(programs)} instances to time on {session.environment.device_id}")
             tables = _joined(tables, timing_tables([], [session.environment], [session.run]))
+            write_outcome(out, tables)  # raises before anything is timed for nothing
             for number, (name, program) in enumerate(left, 1):
                 timings = session.time(name, program)
                 new = [timing for timing in timings if (name, timing.backend) not in done]
                 tables = _joined(tables, timing_tables(new))
                 write_outcome(out, tables)
                 tell(f"{number}/{len(left)} {name[:12]} {' '.join(_said(timing) for timing in timings)}")
-        write_outcome(out, tables)
     except (DeviceError, StartFailed, ChildFailed) as error:
         raise ShardError(f"{job.device} cannot be timed on: {error}") from error
 
@@ -73,7 +73,8 @@ def read_outcome(path: Path) -> Tables:
     try:
         timings = pq.read_table(path)
         beside = tables_from_bytes(base64.b64decode((timings.schema.metadata or {})[_METADATA]))
-        return {"timings": timings.replace_schema_metadata(None).cast(SCHEMAS["timings"]), **beside}
+        tables = {"timings": timings.replace_schema_metadata(None), **{name: beside[name] for name in _BESIDE}}
+        return {name: table.cast(SCHEMAS[name]) for name, table in tables.items()}
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise ShardError(f"{path} holds no timings ({' '.join(str(error).split())[:200]})") from error
 
@@ -82,6 +83,13 @@ def write_outcome(path: Path, tables: Tables) -> None:
     """Write an outcome in one step; raises `ShardError`."""
     beside = base64.b64encode(tables_to_bytes({name: tables[name] for name in _BESIDE}))
     _replace(path, tables["timings"].replace_schema_metadata({_METADATA: beside}))
+
+
+@contextlib.contextmanager
+def _inductor_folder() -> Iterator[Path]:
+    """Yield a folder for kernels that Inductor compiles, gone at the end."""
+    with tempfile.TemporaryDirectory(prefix="passnet-inductor-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def _read_shard(path: Path) -> list[tuple[str, bytes]]:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _DETAIL_CHARS = 500
 _REFUSED_CODE = 2
+_INTERRUPTED_CODE = 130
+_MAX_SECONDS = 1e7  # four months; infinity is no wall time
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -55,10 +57,21 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if options.shard is None or options.out is None:
         parser.error("give a shard and a file for what comes out, as in: SHARD.parquet OUT.parquet")
+    if options.threads < 1:
+        parser.error(f"--threads {options.threads} runs nothing: give at least 1")
+    if not 0 < options.seconds <= _MAX_SECONDS:
+        parser.error(f"--seconds {options.seconds} is no time to run in: give more than 0, {_MAX_SECONDS:,.0f} at most")
+    _time_shard(options)
+
+
+def _time_shard(options: argparse.Namespace) -> None:
     from tasks.profile_shard import ShardError, time_shard
 
     try:
         time_shard(options.shard, options.out, _job(options), _say)
+    except KeyboardInterrupt:
+        _say("profile_worker: stopped; run the same command again to go on")
+        sys.exit(_INTERRUPTED_CODE)
     except ShardError as error:
         _say(f"profile_worker: {error}")
         sys.exit(_REFUSED_CODE)
