@@ -12,6 +12,7 @@ import contextlib
 import json
 import secrets
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -131,32 +132,34 @@ class DeviceSession:
 
         Raises ChildFailed (`killed`) after `interrupt`, and StartFailed where no child starts any more.
         """
-        names = self.backends
+        names, started = self.backends, time.monotonic()
         try:
             return self._timings(instance_sha256, names, self._ask("profile", names, program))
         except ChildFailed as error:
             if self._is_interrupted:
                 raise
-            return self._time_apart(instance_sha256, program, error)
+            return self._time_apart(instance_sha256, program, error, time.monotonic() - started)
 
-    def _time_apart(self, instance_sha256: str, program: bytes, error: ChildFailed) -> list[Timing]:
-        """Find who is to blame: eager mode first, alone, then each backend beside it."""
+    def _time_apart(self, instance_sha256: str, program: bytes, error: ChildFailed, seconds: float) -> list[Timing]:
+        """Find who is to blame for what took `seconds`: eager mode first, alone, then each backend beside it."""
         names = self.backends
         eager = self._time_some(instance_sha256, program, (EAGER,))[0]
         if not eager.status.has_times:
             return [eager, *(self._failed(instance_sha256, name, eager.status, eager.detail) for name in names[1:])]
         if len(names) == 2 and error.reason is Reason.TIMEOUT:  # the other hangs; what else it died of is tried again
-            return [eager, self._failed(instance_sha256, names[1], _status(error), error.detail)]
+            return [eager, self._failed(instance_sha256, names[1], _status(error), error.detail, seconds)]
         others = [self._time_some(instance_sha256, program, (EAGER, name))[-1] for name in names[1:]]
         return [eager, *others]
 
     def _time_some(self, instance_sha256: str, program: bytes, names: Sequence[str]) -> list[Timing]:
+        started = time.monotonic()
         try:
             return self._timings(instance_sha256, names, self._ask("profile", names, program))
         except ChildFailed as error:
             if self._is_interrupted:
                 raise
-            return [self._failed(instance_sha256, name, _status(error), error.detail) for name in names]
+            seconds = time.monotonic() - started
+            return [self._failed(instance_sha256, name, _status(error), error.detail, seconds) for name in names]
 
     def _measure_overhead(self) -> dict[str, Any]:
         """Return the state of the device and what an empty graph takes, None under a backend that kills the child."""
@@ -196,8 +199,11 @@ class DeviceSession:
             raise ChildFailed(Reason.BAD_REPLY, "not the timings that were asked for")
         return [self._timing(instance_sha256, name, **rows[name]) for name in names]
 
-    def _failed(self, instance_sha256: str, backend: str, status: Status, detail: str | None) -> Timing:
-        return self._timing(instance_sha256, backend, status=status, detail=(detail or "")[:_DETAIL_CHARS])
+    def _failed(
+        self, instance_sha256: str, backend: str, status: Status, detail: str | None, seconds: float = 0.0
+    ) -> Timing:
+        said = (detail or "")[:_DETAIL_CHARS]
+        return self._timing(instance_sha256, backend, status=status, detail=said, seconds=seconds)
 
     def _timing(self, instance_sha256: str, backend: str, **measures: Any) -> Timing:
         measures["status"] = Status(measures["status"])
