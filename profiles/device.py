@@ -157,12 +157,20 @@ def _gpu_state(device: torch.device, load: float) -> DeviceState:
     with _nvml() as nvml:
         if nvml is None:
             return DeviceState(load_1m=load)
-        gpu = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(device).uuid}")
+        uuid = str(torch.cuda.get_device_properties(device).uuid).removeprefix("GPU-")
+
+        def asked(function: str, *args: Any) -> Any:
+            try:
+                return getattr(nvml, function)(nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}"), *args)
+            except (nvml.NVMLError, AttributeError):  # not every device, driver or partition of one says everything
+                return None
+
+        clocks = [asked("nvmlDeviceGetClockInfo", kind) for kind in (nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM)]
+        reasons = asked("nvmlDeviceGetCurrentClocksThrottleReasons")
         return DeviceState(
-            float(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
-            float(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
-            float(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
-            _throttle_reasons(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)),
+            *(None if clock is None else float(clock) for clock in clocks),
+            asked("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
+            None if reasons is None else _throttle_reasons(nvml, reasons),
             load,
         )
 
