@@ -34,8 +34,28 @@ PROFILE_VIEWS: Final = (
 )
 """The figures of the paper's appendix G over the corpus's timings, and what they are made from."""
 
-VIEWS: Final = ("current_failures", "current_constraints", "coverage", "subgraph_support", *PROFILE_VIEWS)
-MACROS: Final = ("is_view",)
+BENCH_VIEWS: Final = (
+    "bench_instances",
+    "bench_buckets",
+    "bench_single",
+    "bench_triple",
+    "bench_cross_shape",
+    "bench_cross_dtype",
+    "bench_groups",
+    "bench_candidates",
+    "bench_sequences",
+)
+"""The groups of PassBench, step by step, from the corpus's instances; `storage.bench_steps` has the later steps."""
+
+VIEWS: Final = (
+    "current_failures",
+    "current_constraints",
+    "coverage",
+    "subgraph_support",
+    *PROFILE_VIEWS,
+    *BENCH_VIEWS,
+)
+MACROS: Final = ("is_view", "xxh3_64")
 _FOLDER: Final = Path(__file__).with_name("sql")
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from storage.bench_schemas import BENCH_MEMBERS, BENCH_TASKS
 from storage.columns import INT_LIST, TIMESTAMP, column, signature
 from storage.curve_schemas import FUSION_BOUNDARIES, KERNEL_CURVES, WINDOW_COUNTS
 from storage.instance_schemas import GENERALIZATIONS, INSTANCES, MISSING_INSTANCES, VARIANTS
@@ -25,7 +26,7 @@ from storage.mining_schemas import (
 )
 from storage.timing_schemas import ENVIRONMENTS, PROFILE_RUNS, TIMINGS
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -349,6 +350,8 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "timings": TIMINGS,
     "environments": ENVIRONMENTS,
     "profile_runs": PROFILE_RUNS,
+    "bench_tasks": BENCH_TASKS,
+    "bench_members": BENCH_MEMBERS,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -380,6 +383,8 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "timings": ("instance_sha256", "backend", "device_id", "environment_sha256", "run_id", "cache"),
     "environments": ("environment_sha256",),
     "profile_runs": ("run_id", "device_id"),
+    "bench_tasks": ("task_id",),
+    "bench_members": ("task_id", "position"),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -414,6 +419,8 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "timings": "Instances timed under a backend on a device, run by run, and how their outputs compare with eager's.",
     "environments": "Hardware and software that times hold for.",
     "profile_runs": "Runs that timed instances: settings, state of the device, fixed overhead of each backend.",
+    "bench_tasks": "Tasks of PassBench: groups of instances of one op sequence, for training or evaluation.",
+    "bench_members": "The instances of each task.",
 }
 
 

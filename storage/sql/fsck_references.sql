@@ -122,4 +122,15 @@ FROM timings ANTI JOIN profile_runs USING (run_id, device_id)
 UNION ALL
 SELECT 'profile_runs', run_id, 'its environment ' || environment_sha256 || ' (' || device_id || ') is missing'
 FROM profile_runs ANTI JOIN environments USING (environment_sha256, device_id)
+UNION ALL
+SELECT 'bench_tasks', task_id, 'says ' || num_members || ' members, there are ' || coalesce(num_rows, 0)
+FROM bench_tasks
+LEFT JOIN (SELECT task_id, count(*) AS num_rows FROM bench_members GROUP BY ALL) USING (task_id)
+WHERE num_members <> coalesce(num_rows, 0)
+UNION ALL
+SELECT 'bench_members', task_id, 'its task is missing'
+FROM (SELECT DISTINCT task_id FROM bench_members) ANTI JOIN bench_tasks USING (task_id)
+UNION ALL
+SELECT 'bench_members', instance_sha256, 'its instance is missing'
+FROM (SELECT DISTINCT instance_sha256 FROM bench_members) ANTI JOIN instances USING (instance_sha256)
 ORDER BY ALL;
