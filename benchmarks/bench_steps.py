@@ -1,0 +1,182 @@
+"""PassBench's SQL steps at the paper's size: how long each takes, and the most memory that the build held.
+
+`python -m benchmarks.bench_steps` synthesises 279,000 instances (9,300 subgraphs, about 800 op sequences, ten shapes in
+three dtypes) in a corpus of its own and runs the steps in a child: groups, a stand-in for selection (the 200 sequences
+of most instances per kind), both sides. `--rows` asks for another number, `--keep DIR` leaves the corpus.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from storage.bench_steps import (
+    BENCH_TABLES,
+    EVALUATION_STEPS,
+    TRAINING_STEPS,
+    choose_training,
+    chosen_tables,
+    make_groups,
+    split_selected,
+)
+from storage.corpus import Corpus
+from storage.fingerprints import op_sequence_xxh3
+from storage.queries import BENCH_VIEWS, query_text
+from storage.records import rows_to_table
+
+Row = dict[str, Any]
+DTYPES = ("float32", "float16", "bfloat16")
+SHAPES, ROWS, SEQUENCES, FAMILIES, SELECTED = 10, 279_000, 1_025, 400, 200
+_ROWS_PER_COMMIT = 30_000
+_OPS = (
+    "linear gelu add mul relu conv2d batch_norm layer_norm view permute reshape matmul softmax cat sigmoid silu".split()
+)
+
+
+def synthesise(root: Path, num_rows: int, seed: int = 0) -> None:
+    """Write a corpus of models, subgraphs and instances alone; a few sequences have most of the subgraphs."""
+    chance = random.Random(seed)
+    sequences = [_sequence(chance) for _ in range(SEQUENCES)]
+    num_subgraphs = num_rows // (SHAPES * len(DTYPES))
+    weights = [1 / (rank + 3) for rank in range(SEQUENCES)]
+    chosen = [*sequences, *chance.choices(sequences, weights, k=max(0, num_subgraphs - SEQUENCES))][:num_subgraphs]
+    with Corpus.create(root) as corpus:
+        models = [_model(number) for number in range(FAMILIES)]
+        subgraphs = [_subgraph(number, kind, ops) for number, (kinds, ops) in enumerate(chosen) for kind in kinds]
+        tables = {"models": rows_to_table("models", models), "subgraphs": rows_to_table("subgraphs", subgraphs)}
+        corpus.commit(corpus.stage(tables, "mine"), "mine")
+        rows: list[Row] = []
+        for number, (_, ops) in enumerate(chosen):
+            rows += _instances(number, ops, chance)
+            if len(rows) >= _ROWS_PER_COMMIT or number == num_subgraphs - 1:
+                corpus.commit(corpus.stage({"instances": rows_to_table("instances", rows)}, f"run-{number}"), "run")
+                rows = []
+
+
+def run_steps(root: Path) -> Row:
+    """Run the steps as a build does; returns seconds in all and per step (each again), rows, and peak memory in MiB."""
+    corpus = Corpus.open(root)
+    begin = time.perf_counter()
+    with corpus.connect(BENCH_TABLES) as connection:
+        make_groups(connection)
+        split_selected(connection, _selected(connection))
+        choose_training(connection, [])
+        tables = chosen_tables(connection)
+        total = time.perf_counter() - begin
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        steps = {step: _time_step(connection, step) for step in (*BENCH_VIEWS, *EVALUATION_STEPS, *TRAINING_STEPS)}
+    rows = {table: found.num_rows for table, found in tables.items()}
+    return {"seconds": total, "peak_mib": peak, "steps": steps, "rows": rows}
+
+
+def main() -> None:
+    """Synthesise, run the steps in a child, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.run:
+        print(json.dumps(run_steps(arguments.run)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        root = arguments.keep or Path(folder) / "corpus"
+        if not root.exists():
+            synthesise(root, arguments.rows)
+        command = [sys.executable, "-m", "benchmarks.bench_steps", "--run", str(root)]
+        found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    print(json.dumps(found) if arguments.json else _report(found))
+
+
+def _report(found: Row) -> str:
+    lines = [f"{step:24}{seconds:8.2f} s {rows:9} rows" for step, (seconds, rows) in found["steps"].items()]
+    lines += [f"{table:24}           {rows:9} rows" for table, rows in found["rows"].items()]
+    return "\n".join([*lines, f"all: {found['seconds']:.2f} s, at most {found['peak_mib']:.0f} MiB"])
+
+
+def _time_step(connection: duckdb.DuckDBPyConnection, step: str) -> tuple[float, int]:
+    begin = time.perf_counter()
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE again AS {query_text(step)}")
+    seconds = time.perf_counter() - begin
+    (count,) = connection.execute("SELECT count(*) FROM again").fetchone() or (0,)
+    return seconds, count
+
+
+def _selected(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
+    sql = "SELECT kind, op_sequence_xxh3 FROM bench_sequences WHERE kind <> 'single_op' QUALIFY row_number() OVER "
+    return connection.execute(
+        f"{sql} (PARTITION BY kind ORDER BY num_instances DESC, op_sequence_xxh3) <= {SELECTED}"
+    ).fetchall()
+
+
+def _sequence(chance: random.Random) -> tuple[tuple[str, ...], list[str]]:
+    kinds = chance.choice((("fusible",), ("classical",), ("single_op",), ("fusible", "classical")))
+    return kinds, chance.choices(_OPS, k=1 if kinds == ("single_op",) else chance.randint(4, 30))
+
+
+def _subgraph(number: int, kind: str, ops: list[str]) -> Row:
+    return {
+        "subgraph_sha256": _sha256(f"subgraph {number}"),
+        "kind": kind,
+        "op_sequence": ops,
+        "op_sequence_xxh3": op_sequence_xxh3(ops),
+        "num_ops": len(ops),
+        "num_inputs": len(ops) // 2 + 1,
+        "connected": True,
+    }
+
+
+def _model(number: int) -> Row:
+    return {
+        "model_id": f"timm/{number}",
+        "source": "timm",
+        "framework": "torch",
+        "family": f"family{number}",
+        "domain": "cv",
+    }
+
+
+def _instances(number: int, ops: list[str], chance: random.Random) -> list[Row]:
+    rows: list[Row] = []
+    width = 2 ** chance.randint(3, 11)
+    for config in range(SHAPES):
+        batch, tokens = 4 * config + chance.randint(1, 4), chance.choice((49, 196, 197, 577, 1024))
+        shapes = [(batch, tokens, width) if place % 3 == 0 else (width,) for place in range(len(ops) // 2 + 1)]
+        rows += [_instance(number, config, dtype, shapes) for dtype in DTYPES]
+    return rows
+
+
+def _instance(number: int, config: int, dtype: str, shapes: list[tuple[int, ...]]) -> Row:
+    return {
+        "subgraph_sha256": _sha256(f"subgraph {number}"),
+        "shape_config": config,
+        "dtype": dtype,
+        "instance_sha256": _sha256(f"{number} {dtype} {shapes}"),
+        "structure_sha256": _sha256(f"structure {number}"),
+        "model_id": f"timm/{number % FAMILIES}",
+        "signature_sha256": _sha256(f"variant {number} {config}"),
+        "start": 0,
+        "end": 1,
+        "operands": [{"kind": "input", "shape": shape, "stride": None, "dtype": dtype} for shape in shapes],
+        "overrides": "[]",
+    }
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    main()
