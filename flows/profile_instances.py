@@ -102,7 +102,7 @@ def profile(
                 num_timed,
                 num_left,
                 tuple(session.missing.items()),
-                tuple(run_query(opened, "profile_summary", own)),
+                tuple(run_query(opened, "timing_summary", own)),
                 time.monotonic() - started,
             )
     finally:

@@ -47,7 +47,7 @@ def find_candidates(
         "backends": list(backends),
         "cache": cache,
     }
-    return [row["instance_sha256"] for row in run_query(corpus, "profile_candidates", parameters)]
+    return [row["instance_sha256"] for row in run_query(corpus, "timing_candidates", parameters)]
 
 
 def stored_programs(corpus: Corpus, instances: Sequence[str]) -> Iterator[tuple[str, bytes]]:
