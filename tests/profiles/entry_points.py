@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.profiles.foreign_backends import NAMES
+
 
 def install(folder: Path, module: str, source: str, **points: str) -> Path:
     """Write a distribution with a module whose objects are entry points by name; return its folder, for `sys.path`."""
@@ -14,3 +16,9 @@ def install(folder: Path, module: str, source: str, **points: str) -> Path:
     (metadata / "entry_points.txt").write_text("\n".join(["[passnet.backends]", *lines, ""]))
     (folder / f"{module}.py").write_text(source)
     return folder
+
+
+def install_foreign(folder: Path) -> Path:
+    """Install the backends of `foreign_backends`."""
+    source = Path(__file__).with_name("foreign_backends.py").read_text(encoding="utf-8")
+    return install(folder, "passnet_foreign_backends", source, **{name: name for name in NAMES})
