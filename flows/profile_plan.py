@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from extract.shape_configs import DTYPES
-from flows.bounds import MAX_SECONDS
+from flows.bounds import MAX_SECONDS, MAX_WORKERS
 from flows.mining_plan import check_kinds
 from flows.refresh_plan import read_model_list
 from storage.errors import UsageError
@@ -19,6 +19,7 @@ REQUEST_SECONDS = 900.0
 """For one instance under all backends: a large program compiles in minutes on a CPU."""
 _CACHES = ("cold", "warm")
 _HASH_CHARS = 64
+_MOST = (1 << 63) - 1
 
 
 def check_names(option: str, text: str, known: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -36,8 +37,8 @@ def check_profile(cache: str, threads: int, seconds: float) -> None:
     """Raise UsageError for a state of the operands that there is not, and for numbers under which nothing is timed."""
     if cache not in _CACHES:
         raise UsageError(f"--cache {cache!r} is no state of operands", f"choose among {', '.join(_CACHES)}")
-    if threads < 1:
-        raise UsageError(f"--threads {threads} runs nothing", "give at least 1")
+    if not 1 <= threads <= MAX_WORKERS:
+        raise UsageError(f"--threads {threads} is no number to run on", f"give 1 to {MAX_WORKERS}")
     if not 0 < seconds <= MAX_SECONDS:
         raise UsageError(f"--seconds {seconds} is no time to run in", f"give more than 0, {MAX_SECONDS:,.0f} at most")
 
@@ -52,7 +53,11 @@ def make_choice(
     instances_file: str | None = None,
     again: bool = False,
 ) -> ProfileChoice:
-    """Return which instances a run is about; raises UsageError for kinds, dtypes or files that are none."""
+    """Return which instances a run is about; raises UsageError for kinds, dtypes or files that are none, and for
+    numbers beyond 64 bits."""
+    for option, number in (("--limit", limit), ("--max-bytes", max_bytes), ("--seed", seed)):
+        if number is not None and number > _MOST:
+            raise UsageError(f"{option} {number} is too large", f"give at most {_MOST}")
     return ProfileChoice(
         check_kinds(kinds),
         check_names("--dtypes", dtypes, DTYPES),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _DETAIL_CHARS = 500
 _REFUSED_CODE = 2
 _INTERRUPTED_CODE = 130
+_MAX_THREADS = 1024
 _MAX_SECONDS = 1e7  # four months; infinity is no wall time
 
 
@@ -57,8 +58,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         return
     if options.shard is None or options.out is None:
         parser.error("give a shard and a file for what comes out, as in: SHARD.parquet OUT.parquet")
-    if options.threads < 1:
-        parser.error(f"--threads {options.threads} runs nothing: give at least 1")
+    if not 1 <= options.threads <= _MAX_THREADS:
+        parser.error(f"--threads {options.threads} is no number to run on: give 1 to {_MAX_THREADS}")
     if not 0 < options.seconds <= _MAX_SECONDS:
         parser.error(f"--seconds {options.seconds} is no time to run in: give more than 0, {_MAX_SECONDS:,.0f} at most")
     _time_shard(options)
