@@ -165,10 +165,11 @@ def _gpu_state(device: torch.device, load: float) -> DeviceState:
             except (nvml.NVMLError, AttributeError):  # not every device, driver or partition of one says everything
                 return None
 
-        clocks = [asked("nvmlDeviceGetClockInfo", kind) for kind in (nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM)]
+        core, memory = (asked("nvmlDeviceGetClockInfo", kind) for kind in (nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM))
         reasons = asked("nvmlDeviceGetCurrentClocksThrottleReasons")
         return DeviceState(
-            *(None if clock is None else float(clock) for clock in clocks),
+            None if core is None else float(core),
+            None if memory is None else float(memory),
             asked("nvmlDeviceGetTemperature", nvml.NVML_TEMPERATURE_GPU),
             None if reasons is None else _throttle_reasons(nvml, reasons),
             load,
