@@ -23,7 +23,7 @@ def profile(
     corpus: CorpusOption = DEFAULT_CORPUS,
     device: Annotated[str, typer.Option(help="auto (a GPU where there is one), cpu or cuda:N.")] = "auto",
     backends: Annotated[str, typer.Option(help="Separated by commas; eager is always among them.")] = DEFAULT_BACKENDS,
-    limit: Annotated[int | None, typer.Option(help="Instances at most, drawn by --seed.", min=1)] = None,
+    limit: Annotated[int | None, typer.Option(help="Instances drawn by --seed; again: the same ones.", min=1)] = None,
     kinds: Annotated[str, typer.Option(help="Kinds of subgraphs, separated by commas.")] = ",".join(KINDS),
     dtypes: Annotated[str, typer.Option(help="Separated by commas.")] = "float32,float16,bfloat16",
     models: Annotated[

@@ -76,8 +76,8 @@ def profile(
 ) -> ProfileSummary:
     """Time the stored instances that lack a timing on a device under these backends, and return what stands then.
 
-    `limit` bounds the instances, drawn by `seed`; `again` times those too that were timed before. Raises UsageError
-    before any write.
+    `limit` instances are drawn by `seed`, the same at each call; `again` times those too that were timed before. Raises
+    UsageError before any write.
     """
     started = time.monotonic()
     check_profile(cache, threads, seconds)

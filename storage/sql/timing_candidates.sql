@@ -1,8 +1,9 @@
--- Instances of $kinds and $dtypes that move at most $max_bytes (null: any) and lack a timing under one of $backends in the
--- environment $environment_sha256 with operands $cache (or all, $again), drawn by $seed: kinds and dtypes in turns.
--- $model_ids, $instances NULL: all. With the row of `instances` that each is rendered from.
+-- Of the $limit instances drawn by $seed (kinds and dtypes in turns) among those of $kinds and $dtypes that move at most
+-- $max_bytes (null: any), those that lack a timing under one of $backends in the environment $environment_sha256 with
+-- operands $cache (or all, $again): the same call again finds what is left of the same draw. $model_ids, $instances NULL:
+-- all.
 WITH eligible AS (
-    SELECT instance_sha256, min(kind) AS kind, min(dtype) AS dtype, min(subgraph_sha256) AS subgraph_sha256
+    SELECT instance_sha256, min(kind) AS kind, min(dtype) AS dtype
     FROM instances
     JOIN subgraphs USING (subgraph_sha256)
     WHERE
@@ -24,12 +25,19 @@ timed AS (
         AND NOT $again
     GROUP BY instance_sha256
     HAVING count(DISTINCT backend) >= len($backends)
+),
+
+drawn AS (
+    SELECT
+        instance_sha256,
+        md5(instance_sha256 || $seed::VARCHAR) AS draw,
+        row_number() OVER (PARTITION BY kind, dtype ORDER BY draw) AS turn
+    FROM eligible
+    ORDER BY turn, draw
+    LIMIT $limit
 )
 
-SELECT instance_sha256, kind, dtype
-FROM eligible
+SELECT instance_sha256
+FROM drawn
 ANTI JOIN timed USING (instance_sha256)
-ORDER BY
-    row_number() OVER (PARTITION BY kind, dtype ORDER BY md5(instance_sha256 || $seed::VARCHAR)),
-    md5(instance_sha256 || $seed::VARCHAR)
-LIMIT $limit;
+ORDER BY turn, draw;
