@@ -134,6 +134,7 @@ def test_fidelity_is_asked_of_a_model_that_its_stored_config_builds_again(whole:
     assert verdicts.column("outcome").to_pylist() == ["passed"], verdicts.to_pylist()
 
 
+@pytest.mark.slow
 def test_killed_run_comes_to_the_same_as_one_that_was_not(
     tmp_path: Path, whole: Path, hub: tuple[str, dict[str, Any], Path]
 ) -> None:

@@ -111,7 +111,7 @@ def test_a_machine_without_a_corpus_times_the_same(timed: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--device", "cuda:7"], "cuda:7"),
+        pytest.param(["--device", "cuda:7"], "cuda:7", marks=pytest.mark.slow),
         (["--device", "cpu", "--backends", "foo"], "unknown backend 'foo'"),
     ],
 )

@@ -92,7 +92,7 @@ def test_too_large_a_failed_share_ends_with_exit_code_1_and_a_line(whole: Path, 
     assert "passnet: 1 of 9 models failed (11.1%), more than --max-failed-frac 0.05" in err
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_kill_between_shards_and_manifest_is_healed_by_a_rerun(
     tmp_path: Path, whole: Path, models: str, number: int
 ) -> None:

@@ -48,6 +48,7 @@ def num_real(corpus: Path) -> int:
         return opened.read("constraints", ["level"]).column(0).to_pylist().count("real")
 
 
+@pytest.mark.slow
 def test_runs_killed_or_limited_add_up_to_one_run_and_a_further_one_has_nothing_to_do(refreshed: Path) -> None:
     assert num_real(refreshed) == 3
     arguments = ("validate", "--corpus", str(refreshed), "--level", "real", "--workers", "1")
