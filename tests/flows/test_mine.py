@@ -153,6 +153,7 @@ def test_bad_input_is_one_line(
     assert captured.out == "" and captured.err.count("\n") == 1 and said in captured.err
 
 
+@pytest.mark.slow
 def test_a_refresh_mines_what_it_traced(tmp_path: Path) -> None:
     (tmp_path / "models.txt").write_text("test_vit\ntest_vit2\ntest_resnet\n")
     corpus = tmp_path / "corpus"

@@ -106,7 +106,7 @@ def test_the_loser_of_a_race_keeps_only_what_is_new(tmp_path: Path) -> None:
     assert fsck(first, deep=True) == []
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.lists(st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(1, 4)), min_size=1, max_size=4), max_size=4))
 def test_any_batches_in_any_order_leave_a_sound_corpus(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[tuple[str, int]]]
