@@ -51,9 +51,7 @@ def run_query(corpus: Corpus, name: str, parameters: dict[str, object] | None = 
     """
     sql = query_text(name)
     with corpus.connect(mentioned_tables(sql)) as connection, catalogue.reading(corpus.root):
-        cursor = connection.execute(sql, parameters or {})
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        return _rows_of(connection.execute(sql, parameters or {}))
 
 
 def run_queries(corpus: Corpus, queries: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
@@ -62,12 +60,15 @@ def run_queries(corpus: Corpus, queries: Mapping[str, str]) -> dict[str, list[di
     try:
         with corpus.connect(mentioned_tables(" ".join(queries.values()))) as connection, stopping():
             for name, sql in queries.items():
-                cursor = connection.execute(sql)
-                columns = [column[0] for column in cursor.description or ()]
-                answers[name] = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+                answers[name] = _rows_of(connection.execute(sql))
     except duckdb.Error as error:
         raise _explained(error) from error
     return answers
+
+
+def _rows_of(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _tables(sql: str) -> set[str] | None:

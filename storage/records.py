@@ -100,7 +100,7 @@ def join_parts(parts: Sequence[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
     """Return the rows of several parts of one model, in order; a row whose key an earlier part has is left out."""
     if len(parts) == 1:
         return dict(parts[0])
-    return {name: _first_rows(name, pa.concat_tables([part[name] for part in parts])) for name in parts[0]}
+    return {name: first_rows(name, pa.concat_tables([part[name] for part in parts])) for name in parts[0]}
 
 
 def split_graphs(tables: Mapping[str, pa.Table]) -> list[tuple[str, dict[str, pa.Table]]]:
@@ -241,6 +241,13 @@ def rows_to_table(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def first_rows(table: str, rows: pa.Table) -> pa.Table:
+    """Return the first row of each key of a table, in order."""
+    keys = list(zip(*(rows.column(name).to_pylist() for name in KEYS[table]), strict=True))
+    first = {key: index for index, key in reversed(list(enumerate(keys)))}
+    return rows.filter(pa.array([first[key] == index for index, key in enumerate(keys)], pa.bool_()))
+
+
 def tables_to_bytes(tables: Mapping[str, pa.Table]) -> bytes:
     """Return tables as one buffer: per table an Arrow stream, its name in the schema's metadata."""
     sink = pa.BufferOutputStream()
@@ -261,12 +268,6 @@ def tables_from_bytes(payload: bytes) -> dict[str, pa.Table]:
         name = (table.schema.metadata or {})[b"table"].decode()
         tables[name] = table.cast(SCHEMAS[name])
     return tables
-
-
-def _first_rows(table: str, rows: pa.Table) -> pa.Table:
-    keys = list(zip(*(rows.column(name).to_pylist() for name in KEYS[table]), strict=True))
-    first = {key: index for index, key in reversed(list(enumerate(keys)))}
-    return rows.filter(pa.array([first[key] == index for index, key in enumerate(keys)], pa.bool_()))
 
 
 def _about(tables: Mapping[str, pa.Table], signature: str) -> dict[str, pa.Table]:

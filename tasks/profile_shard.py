@@ -22,8 +22,8 @@ from extract.sandbox import ChildFailed, StartFailed
 from profiles.device_lock import DeviceError
 from profiles.supervised import DeviceSession, ProfileJob
 from profiles.timing import Timing
-from storage.records import tables_from_bytes, tables_to_bytes
-from storage.schemas import KEYS, SCHEMAS
+from storage.records import first_rows, tables_from_bytes, tables_to_bytes
+from storage.schemas import SCHEMAS
 from storage.timing_records import timing_tables
 
 SHARD_SCHEMA = pa.schema([pa.field("instance_sha256", pa.string(), False), pa.field("program", pa.binary(), False)])
@@ -109,13 +109,7 @@ def _timed_before(timings: pa.Table, session: DeviceSession) -> set[tuple[str, s
 
 
 def _joined(tables: Tables, more: Tables) -> Tables:
-    return {name: _distinct(name, pa.concat_tables([table, more[name]])) for name, table in tables.items()}
-
-
-def _distinct(name: str, rows: pa.Table) -> pa.Table:
-    keys = list(zip(*(rows.column(key).to_pylist() for key in KEYS[name]), strict=True))
-    first = {key: place for place, key in reversed(list(enumerate(keys)))}
-    return rows if len(first) == len(keys) else rows.take(sorted(first.values()))
+    return {name: first_rows(name, pa.concat_tables([table, more[name]])) for name, table in tables.items()}
 
 
 def _replace(path: Path, table: pa.Table) -> None:
