@@ -11,7 +11,6 @@ either run; `ratio=` is the peer's median distance over ours.
 from __future__ import annotations
 
 import random
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median, quantiles
@@ -86,13 +85,12 @@ def _run(programs: dict[str, bytes], seed: int) -> Times:
     from profiles.supervised import DeviceSession, ProfileJob, new_run_id
 
     times: Times = {}
-    with tempfile.TemporaryDirectory(prefix="passnet-inductor-") as folder:
-        job = ProfileJob(new_run_id(), "cpu", seed=seed)
-        with DeviceSession(job, Path(folder)) as session:
-            for name, program in programs.items():
-                for timing in session.time(name, program):
-                    if timing.latency_us is not None:
-                        times[name, timing.backend] = timing.latency_us, bool(timing.stable)
+    job = ProfileJob(new_run_id(), "cpu", seed=seed)
+    with DeviceSession(job) as session:
+        for name, program in programs.items():
+            for timing in session.time(name, program):
+                if timing.latency_us is not None:
+                    times[name, timing.backend] = timing.latency_us, bool(timing.stable)
     return times
 
 

@@ -7,12 +7,9 @@ started again: the manifest alone decides what was timed in this environment.
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 from prefect import flow
@@ -85,36 +82,32 @@ def profile(
     names = check_names("--backends", backends)
     job = ProfileJob(new_run_id(), device, names, cast("Cache", cache), threads, seed, request_seconds=seconds)
     reporter = REPORTER.get()
-    folder = Path(tempfile.mkdtemp(prefix="passnet-inductor-"))
-    try:
-        with Corpus.open(corpus, write=True) as opened, _device(job, folder, reporter) as session:
-            num_timed, num_left = _profile(opened, session, choice, reporter)
-            reporter.stage("writing the catalogue")
-            if opened.is_fragmented():
-                opened.compact()
-            opened.write_catalogue()
-            environment = session.environment
-            own: dict[str, object] = {"environment_sha256": environment.environment_sha256, "cache": cache}
-            return ProfileSummary(
-                str(opened.root),
-                job.run_id,
-                environment.device_id,
-                num_timed,
-                num_left,
-                tuple(session.missing.items()),
-                tuple(run_query(opened, "timing_summary", own)),
-                time.monotonic() - started,
-            )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with Corpus.open(corpus, write=True) as opened, _device(job, reporter) as session:
+        num_timed, num_left = _profile(opened, session, choice, reporter)
+        reporter.stage("writing the catalogue")
+        if opened.is_fragmented():
+            opened.compact()
+        opened.write_catalogue()
+        environment = session.environment
+        own: dict[str, object] = {"environment_sha256": environment.environment_sha256, "cache": cache}
+        return ProfileSummary(
+            str(opened.root),
+            job.run_id,
+            environment.device_id,
+            num_timed,
+            num_left,
+            tuple(session.missing.items()),
+            tuple(run_query(opened, "timing_summary", own)),
+            time.monotonic() - started,
+        )
 
 
 @contextlib.contextmanager
-def _device(job: ProfileJob, folder: Path, reporter: Reporter) -> Iterator[DeviceSession]:
+def _device(job: ProfileJob, reporter: Reporter) -> Iterator[DeviceSession]:
     """Hold the device while instances are timed; whatever ends the run ends the child's request at once."""
     reporter.stage("measuring the overhead of an empty graph")
     try:
-        with DeviceSession(job, folder) as session:
+        with DeviceSession(job) as session:
             try:
                 yield session
             except BaseException:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import secrets
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -64,7 +65,7 @@ class ProfileJob:
 
 @dataclass
 class DeviceSession:
-    """A device and the child that times on it; `inductor_folder` is the run's own cache of compiled kernels.
+    """A device and the child that times on it, with a cache of compiled kernels of its own that goes with it.
 
     `missing` says of the backends that cannot be had here what they lack; they are left out.
 
@@ -73,7 +74,6 @@ class DeviceSession:
     """
 
     job: ProfileJob
-    inductor_folder: Path
     environment: Environment = field(init=False)
     run: ProfileRun = field(init=False)
     missing: dict[str, str] = field(init=False, default_factory=dict)
@@ -81,29 +81,10 @@ class DeviceSession:
 
     def __enter__(self) -> Self:
         job = self.job
-        limits = Limits(
-            seconds=job.request_seconds,
-            address_bytes=1 << 44,  # CUDA maps all of the device's memory, and more
-            resident_bytes=job.memory_bytes,
-            recycle_bytes=job.memory_bytes // 2,
-            num_requests=100,
-        )
-        threads = str(job.num_threads)
-        self._sandbox = Sandbox(
-            _COMMAND,
-            limits,
-            {
-                "TORCHINDUCTOR_CACHE_DIR": str(self.inductor_folder.absolute()),
-                "TORCHINDUCTOR_COMPILE_THREADS": "1",
-                "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
-                "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
-                "OMP_NUM_THREADS": threads,
-                "MKL_NUM_THREADS": threads,
-                "PYTHONFAULTHANDLER": "1",
-            },
-        )
         self._stack = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
+            kernels = tempfile.TemporaryDirectory(prefix="passnet-inductor-", ignore_cleanup_errors=True)
+            self._sandbox = _sandbox(job, stack.enter_context(kernels))
             stack.callback(self._sandbox.close)
             described = self._ask("describe", job.all_backends)
             self.environment, self.missing = _environment(described), described["missing"]
@@ -236,6 +217,28 @@ class DeviceSession:
 def new_run_id() -> str:
     """Return an id that says when the run began."""
     return f"profile-{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+
+
+def _sandbox(job: ProfileJob, kernels_folder: str) -> Sandbox:
+    """Return the sandbox of a job; what Inductor compiles is kept from one child to the next."""
+    limits = Limits(
+        seconds=job.request_seconds,
+        address_bytes=1 << 44,  # CUDA maps all of the device's memory, and more
+        resident_bytes=job.memory_bytes,
+        recycle_bytes=job.memory_bytes // 2,
+        num_requests=100,
+    )
+    threads = str(job.num_threads)
+    environment = {
+        "TORCHINDUCTOR_CACHE_DIR": os.path.abspath(kernels_folder),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "TORCHINDUCTOR_FX_GRAPH_CACHE": "0",
+        "TORCHINDUCTOR_AUTOGRAD_CACHE": "0",
+        "OMP_NUM_THREADS": threads,
+        "MKL_NUM_THREADS": threads,
+        "PYTHONFAULTHANDLER": "1",
+    }
+    return Sandbox(_COMMAND, limits, environment)
 
 
 def _environment(reply: dict[str, Any]) -> Environment:

@@ -9,10 +9,8 @@ killed at any moment and started again. Needs torch and pyarrow alone.
 from __future__ import annotations
 
 import base64
-import contextlib
 import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,7 +48,7 @@ def time_shard(shard: Path, out: Path, job: ProfileJob, tell: Callable[[str], No
     programs = _read_shard(shard)
     tables = read_outcome(out) if out.exists() else timing_tables()
     try:
-        with _inductor_folder() as folder, DeviceSession(job, folder) as session:
+        with DeviceSession(job) as session:
             done = _timed_before(tables["timings"], session)
             left = [(name, program) for name, program in programs if not done >= {(name, b) for b in session.backends}]
             for backend, reason in session.missing.items():
@@ -83,13 +81,6 @@ def write_outcome(path: Path, tables: Tables) -> None:
     """Write an outcome in one step; raises `ShardError`."""
     beside = base64.b64encode(tables_to_bytes({name: tables[name] for name in _BESIDE}))
     _replace(path, tables["timings"].replace_schema_metadata({_METADATA: beside}))
-
-
-@contextlib.contextmanager
-def _inductor_folder() -> Iterator[Path]:
-    """Yield a folder for kernels that Inductor compiles, gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="passnet-inductor-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
 
 
 def _read_shard(path: Path) -> list[tuple[str, bytes]]:

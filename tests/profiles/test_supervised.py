@@ -59,7 +59,7 @@ def assert_ok(timing: Timing) -> None:
 
 
 def test_what_fails_has_its_status_and_eager_its_times(foreign: Path) -> None:
-    with DeviceSession(job(*QUICK), foreign) as session:
+    with DeviceSession(job(*QUICK)) as session:
         assert not session.missing
         assert [empty.backend for empty in session.run.empty_us] == ["eager", *QUICK]
         assert all(empty.latency_us for empty in session.run.empty_us)
@@ -88,7 +88,7 @@ def test_what_fails_has_its_status_and_eager_its_times(foreign: Path) -> None:
 
 @pytest.mark.slow
 def test_what_ends_or_holds_the_child_costs_its_own_row(foreign: Path) -> None:
-    with DeviceSession(job(*DEADLY), foreign) as session:
+    with DeviceSession(job(*DEADLY)) as session:
         empty = {empty.backend: empty.latency_us for empty in session.run.empty_us}
         assert empty.pop("hopeless") is None
         assert all(empty.values()) and list(empty) == ["eager", *DEADLY[:-1]]
@@ -114,7 +114,7 @@ def test_what_ends_or_holds_the_child_costs_its_own_row(foreign: Path) -> None:
 
 @pytest.mark.slow
 def test_a_hang_beside_eager_alone_costs_its_limit_once(foreign: Path) -> None:
-    with DeviceSession(job("hanging", request_seconds=20.0), foreign) as session:
+    with DeviceSession(job("hanging", request_seconds=20.0)) as session:
         started = time.monotonic()
         found = timed(session, RELU)
         assert_ok(found["eager"])
@@ -123,7 +123,7 @@ def test_a_hang_beside_eager_alone_costs_its_limit_once(foreign: Path) -> None:
 
 
 def test_an_interrupt_ends_the_request_and_nothing_more_is_timed(foreign: Path) -> None:
-    with DeviceSession(job("hanging"), foreign) as session:
+    with DeviceSession(job("hanging")) as session:
         threading.Timer(1.0, session.interrupt).start()
         for _ in range(2):
             with pytest.raises(ChildFailed) as caught:
@@ -132,12 +132,12 @@ def test_an_interrupt_ends_the_request_and_nothing_more_is_timed(foreign: Path) 
 
 
 def test_a_device_is_timed_on_by_one_session_at_a_time(foreign: Path) -> None:
-    with DeviceSession(job("eager"), foreign) as session:
+    with DeviceSession(job("eager")) as session:
         assert session.backends == ("eager",)
         device_id = session.environment.device_id
         with pytest.raises(DeviceError, match="another process is timing"), device_lock(device_id):
             pass
-    with device_lock(device_id), pytest.raises(DeviceError, match="another process"), DeviceSession(job(), foreign):
+    with device_lock(device_id), pytest.raises(DeviceError, match="another process"), DeviceSession(job()):
         pass
 
 
@@ -148,12 +148,12 @@ def test_a_device_is_timed_on_by_one_session_at_a_time(foreign: Path) -> None:
 def test_a_device_or_backend_that_is_not_to_be_had(
     foreign: Path, device: str, backends: tuple[str, ...], said: str
 ) -> None:
-    with pytest.raises(DeviceError, match=said), DeviceSession(ProfileJob("run", device, backends), foreign):
+    with pytest.raises(DeviceError, match=said), DeviceSession(ProfileJob("run", device, backends)):
         pass
 
 
 def test_operands_that_cannot_be_drawn_are_raised_under_every_backend(foreign: Path) -> None:
-    with DeviceSession(job("failing"), foreign) as session:
+    with DeviceSession(job("failing")) as session:
         found = timed(session, graph(("torch.matmul", *[RELU.nodes[0].args[0]] * 2)))
         assert {timing.status for timing in found.values()} == {Status.RAISED}
         assert all("RuntimeError" in (timing.detail or "") for timing in found.values())
