@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from extract.failure import Reason
 from storage import catalogue, compaction, fault
-from storage.dedup import Key, KnownKeys, novel_rows, superseded_keys, without_keys
+from storage.dedup import Key, KnownKeys, novel_rows, same_rows, superseded_keys, without_keys
 from storage.errors import UsageError
 from storage.filesystem import explained, make_folder, remove, unique_name
 from storage.fingerprints import add_xxh3
@@ -176,6 +176,29 @@ class Corpus:
                 except FileExistsError:
                     continue
                 return following
+
+    def replace(self, tables: dict[str, pa.Table], run_id: str, config: dict[str, Any] | None = None) -> Manifest:
+        """Make these rows the whole of their tables, all at once, and return the manifest; older ones keep what was.
+
+        The present manifest where that is what they hold already. Raises as `stage` does.
+        """
+        with self._lock, explained(self.root):
+            self._hold_lease(run_id)
+            if all(same_rows(name, self.read(name), rows) for name, rows in tables.items()):
+                return self.manifest()
+            shards = self._write_all({name: rows for name, rows in tables.items() if rows.num_rows}, run_id)
+            whole = {name: (shards[name],) if name in shards else () for name in tables}
+            self._known = KnownKeys()
+            with committing(self.root):
+                while True:
+                    manifest = self.manifest()
+                    following = manifest.next(run_id, "replace", {**manifest.tables, **whole}, config or {})
+                    fault.reach("commit:before_manifest")
+                    try:
+                        create_manifest(self.root, following)
+                    except FileExistsError:
+                        continue
+                    return following
 
     def discard(self, staged: Staged) -> None:
         """Remove staged shards that will not be committed."""

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from extract.failure import Reason
 from storage.manifest import Manifest, Shard
-from storage.schemas import APPEND_ONLY, KEYS
+from storage.schemas import APPEND_ONLY, KEYS, stable_columns
 from storage.shards import read_shards
 
 _FOLLOWERS = ("graph_texts", "nodes")
@@ -116,6 +116,14 @@ def without_keys(table: str, rows: pa.Table, keys: set[Key]) -> pa.Table:
     """Return the rows of other keys than the superseded ones, in their order."""
     owner = _CURVES if table == _BOUNDARIES else table
     return _masked(rows, (key not in keys for key in _keys(owner, rows)))
+
+
+def same_rows(table: str, ours: pa.Table, theirs: pa.Table) -> bool:
+    """Tell whether two tables hold the same rows, in any order; volatile columns may differ."""
+    order = [(key, "ascending") for key in KEYS[table]]
+    columns = stable_columns(table)
+    left, right = (rows.select(columns).combine_chunks().sort_by(order) for rows in (ours, theirs))
+    return left.equals(right)
 
 
 def distinct_rows(table: str, rows: pa.Table) -> pa.Table:

@@ -11,7 +11,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from storage.bench_schemas import BENCH_MEMBERS, BENCH_TASKS
+from storage.bench_schemas import (
+    BENCH_BUILDS,
+    BENCH_CHECKS,
+    BENCH_DROPPED,
+    BENCH_LEAKAGE,
+    BENCH_MEMBERS,
+    BENCH_SELECTIONS,
+    BENCH_TASKS,
+)
 from storage.columns import INT_LIST, TIMESTAMP, column, signature
 from storage.curve_schemas import FUSION_BOUNDARIES, KERNEL_CURVES, WINDOW_COUNTS
 from storage.instance_schemas import GENERALIZATIONS, INSTANCES, MISSING_INSTANCES, VARIANTS
@@ -26,7 +34,7 @@ from storage.mining_schemas import (
 )
 from storage.timing_schemas import ENVIRONMENTS, PROFILE_RUNS, TIMINGS
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -352,6 +360,11 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     "profile_runs": PROFILE_RUNS,
     "bench_tasks": BENCH_TASKS,
     "bench_members": BENCH_MEMBERS,
+    "bench_builds": BENCH_BUILDS,
+    "bench_selections": BENCH_SELECTIONS,
+    "bench_leakage": BENCH_LEAKAGE,
+    "bench_dropped": BENCH_DROPPED,
+    "bench_checks": BENCH_CHECKS,
 }
 
 KEYS: Final[dict[str, tuple[str, ...]]] = {
@@ -385,6 +398,11 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "profile_runs": ("run_id", "device_id"),
     "bench_tasks": ("task_id",),
     "bench_members": ("task_id", "position"),
+    "bench_builds": ("algorithm",),
+    "bench_selections": ("kind", "method"),
+    "bench_leakage": ("evaluation_kind", "evaluation_xxh3", "training_kind", "training_xxh3"),
+    "bench_dropped": ("task_id",),
+    "bench_checks": ("instance_sha256", "algorithm"),
 }
 
 APPEND_ONLY: Final = frozenset({"failures", "crosschecks"})
@@ -421,6 +439,11 @@ TABLE_DESCRIPTIONS: Final[dict[str, str]] = {
     "profile_runs": "Runs that timed instances: settings, state of the device, fixed overhead of each backend.",
     "bench_tasks": "Tasks of PassBench: groups of instances of one op sequence, for training or evaluation.",
     "bench_members": "The instances of each task.",
+    "bench_builds": "How the tasks were built: one row.",
+    "bench_selections": "How op sequences were selected for evaluation, beside two other ways.",
+    "bench_leakage": "Pairs of op sequences across the split that leak or resemble each other.",
+    "bench_dropped": "Groups that are no task, and why.",
+    "bench_checks": "Instances that were run to see whether they make a task, and what null submissions reach on them.",
 }
 
 
