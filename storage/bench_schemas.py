@@ -100,17 +100,21 @@ BENCH_DROPPED = pa.schema(
     [
         column("task_id", pa.string(), "Group that is no task.", null=False),
         column("kind", pa.string(), "fusible, classical or single_op.", null=False),
-        column("split", pa.string(), "Side that it was meant for: train or eval.", null=False),
+        column("split", pa.string(), "Side that it was left out of: train or eval.", null=False),
         column("rule", pa.string(), "What grouped the members.", null=False),
         column("op_sequence_xxh3", pa.string(), "xxh3-128 (hex) of the op names joined by newline.", null=False),
         column("num_members", pa.int32(), "Instances of the group.", null=False),
         column(
             "reason",
             pa.string(),
-            "leak, family (its families are on both sides), a reason of bench_checks, or not_checked.",
+            "leak, family (its families are not all on that side), a reason of bench_checks, not_checked, evaluated ("
+            "its sequence is, by another group), base (a former task stands for it), or not_drawn (another of its "
+            "sequence and rule is).",
             null=False,
         ),
-        column("detail", pa.string(), "The evaluation sequence that it leaks, or what the check said; null: nothing."),
+        column(
+            "detail", pa.string(), "How it leaks and which evaluation sequence, or what the check said; null: nothing."
+        ),
     ]
 )
 

@@ -6,12 +6,14 @@ catalogue (`storage.queries.BENCH_VIEWS`), to be read by hand; a build makes tab
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 
+from passbench.leakage import SequenceKey
+from passbench.op_sequence import OpSequence
 from storage.queries import BENCH_VIEWS, query_text
 from storage.schemas import SCHEMAS
 
@@ -21,6 +23,7 @@ BENCH_TABLES: Final = ("instances", "subgraphs", "models")
 
 EVALUATION_STEPS: Final = ("bench_evaluation", "bench_remaining")
 TRAINING_STEPS: Final = ("bench_training", "bench_chosen", "bench_chosen_members")
+CHECK_STEPS: Final = ("bench_cheapest",)
 
 
 def make_groups(connection: duckdb.DuckDBPyConnection, sigma: int = SIGMA) -> None:
@@ -41,16 +44,48 @@ def split_selected(connection: duckdb.DuckDBPyConnection, selected: Iterable[tup
     _make(connection, EVALUATION_STEPS)
 
 
-def choose_training(
-    connection: duckdb.DuckDBPyConnection, leaking: Iterable[str], *, every_group: bool = False
-) -> None:
-    """Make `bench_training`, `bench_chosen` and `bench_chosen_members`, without the groups `leaking` (task_id).
+def choose_training(connection: duckdb.DuckDBPyConnection, barred: Iterable[str], *, every_group: bool = False) -> None:
+    """Make `bench_training`, `bench_chosen` and `bench_chosen_members`, without the groups `barred` (task_id).
 
     With `every_group` the training side has all groups, else one per kind, sequence and rule.
     """
-    _fill(connection, "bench_leaks", pa.Table.from_pylist([{"task_id": task} for task in leaking], _LEAKS))
+    _fill(connection, "bench_barred", pa.Table.from_pylist([{"task_id": task} for task in barred], _TASK_IDS))
     connection.execute("SET VARIABLE all_groups = ?", [every_group])
     _make(connection, TRAINING_STEPS)
+
+
+def read_sequences(connection: duckdb.DuckDBPyConnection, step: str | None = None) -> list[OpSequence]:
+    """Return the op sequences of each kind, by kind and hash; of those alone that have a group in a later step."""
+    among = f"SEMI JOIN {step} USING (kind, op_sequence_xxh3)" if step else ""
+    columns = "kind, op_sequence, op_sequence_xxh3, num_instances, families, structures"
+    rows = connection.execute(f"SELECT {columns} FROM bench_sequences {among} ORDER BY ALL").fetchall()
+    return [
+        OpSequence(kind, tuple(ops), xxh3, num_instances, frozenset(families), frozenset(structures))
+        for kind, ops, xxh3, num_instances, families, structures in rows
+    ]
+
+
+def groups_of(
+    connection: duckdb.DuckDBPyConnection, step: str, sequences: Collection[SequenceKey] | None = None
+) -> list[dict[str, Any]]:
+    """Return the groups of a step (of these sequences), by id: task_id, kind, rule, op_sequence_xxh3, num_members."""
+    columns = ["task_id", "kind", "rule", "op_sequence_xxh3", "num_members"]
+    rows = connection.execute(f"SELECT {', '.join(columns)} FROM {step} ORDER BY task_id").fetchall()
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    if sequences is None:
+        return found
+    wanted = set(sequences)
+    return [group for group in found if (group["kind"], group["op_sequence_xxh3"]) in wanted]
+
+
+def instances_to_run(connection: duckdb.DuckDBPyConnection, task_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return, for each of these groups, the instances that stand for its members when they are run."""
+    _fill(connection, "bench_asked", pa.Table.from_pylist([{"task_id": task} for task in task_ids], _TASK_IDS))
+    _make(connection, CHECK_STEPS)
+    found: dict[str, list[str]] = {}
+    for task, instance in connection.execute("SELECT * FROM bench_cheapest ORDER BY ALL").fetchall():
+        found.setdefault(task, []).append(instance)
+    return found
 
 
 def chosen_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, pa.Table]:
@@ -60,7 +95,7 @@ def chosen_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, pa.Table]:
 
 
 _SELECTION: Final = pa.schema([("kind", pa.string()), ("op_sequence_xxh3", pa.string())])
-_LEAKS: Final = pa.schema([("task_id", pa.string())])
+_TASK_IDS: Final = pa.schema([("task_id", pa.string())])
 
 
 def _make(connection: duckdb.DuckDBPyConnection, steps: Iterable[str]) -> None:

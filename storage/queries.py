@@ -47,6 +47,9 @@ BENCH_VIEWS: Final = (
 )
 """The groups of PassBench, step by step, from the corpus's instances; `storage.bench_steps` has the later steps."""
 
+BENCH_REPORT_VIEWS: Final = ("bench_splits", "bench_losses", "bench_floors", "bench_long_tail")
+"""What a build made: sizes of its sides, what was left out, what null submissions reach, where Inductor leaves room."""
+
 VIEWS: Final = (
     "current_failures",
     "current_constraints",
@@ -54,6 +57,7 @@ VIEWS: Final = (
     "subgraph_support",
     *PROFILE_VIEWS,
     *BENCH_VIEWS,
+    *BENCH_REPORT_VIEWS,
 )
 MACROS: Final = ("is_view", "xxh3_64")
 _FOLDER: Final = Path(__file__).with_name("sql")

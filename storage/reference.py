@@ -26,10 +26,18 @@ REFERENCES: Final[dict[str, dict[str, str]]] = {
         "place": "VARCHAR",
         "line": "INTEGER",
     },
+    "paper_bench": {
+        "view": "VARCHAR",
+        "row": "VARCHAR",
+        "figure": "VARCHAR",
+        "value": "DOUBLE",
+        "place": "VARCHAR",
+        "line": "INTEGER",
+    },
 }
 """Columns, with DuckDB's types, of each file `data/<name>.csv`. device_peaks: what a device can move and compute at
 most, dense, by the name that its driver gives it. paper_profile: figures of the paper's appendix G, by the view, row
-and column that have ours, with their place there and its line in the paper's text."""
+and column that have ours, with their place there and its line in the paper's text. paper_bench: section 3.4's."""
 
 _FOLDER: Final = Path(__file__).resolve().parents[1] / "data"
 

@@ -1,5 +1,6 @@
 -- Step 9: what is selected from: the op sequences of each kind that have a group, the instances that each has, the
--- families of their models, and the largest group, which stands for the sequence if it is selected for evaluation.
+-- families of their models, the structures of the groups' members, and the largest group, which stands for the sequence
+-- if it is selected for evaluation.
 WITH populations AS (
     SELECT
         kind,
@@ -17,6 +18,7 @@ SELECT
     any_value(op_sequence) AS op_sequence,
     any_value(num_instances) AS num_instances,
     coalesce(any_value(populations.families), []) AS families,
+    list_sort(list_distinct(flatten(list(structures)))) AS structures,
     count(*)::INTEGER AS num_groups,
     max(num_members) AS largest_group
 FROM bench_candidates

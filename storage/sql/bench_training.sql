@@ -1,9 +1,9 @@
--- Step 12, after leaks were looked for: the training side, of what remains without the groups in the table bench_leaks
--- (task_id, one row or more for each group that leaks; by hand: CREATE TABLE bench_leaks (task_id VARCHAR)) the largest
--- per kind, sequence and rule, of equal ones the lowest task_id; after SET VARIABLE all_groups = true all of them.
+-- Step 12, after leaks were looked for: the training side, of what remains without the groups in the table bench_barred
+-- (task_id, those that leak or make no task; by hand: CREATE TABLE bench_barred (task_id VARCHAR)) the largest per kind,
+-- sequence and rule, of equal ones the lowest task_id; after SET VARIABLE all_groups = true all of them.
 SELECT *
 FROM bench_remaining
-ANTI JOIN bench_leaks USING (task_id)
+ANTI JOIN bench_barred USING (task_id)
 QUALIFY
     coalesce(getvariable('all_groups'), false)
     OR row_number() OVER (PARTITION BY kind, op_sequence_xxh3, rule ORDER BY num_members DESC, task_id) = 1;

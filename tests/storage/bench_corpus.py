@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,25 +35,25 @@ class Made:
         return xxhash.xxh3_128_hexdigest("\n".join(self.ops).encode())
 
 
-def _sizes(*widths: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+def sizes(*widths: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
     return tuple(((2, width), (width,), ()) for width in widths)
 
 
-_TEN = _sizes(16, 24, 32, 48, 64, 96, 128, 256, 300, 4096)
+_TEN = sizes(16, 24, 32, 48, 64, 96, 128, 256, 300, 4096)
 
 SUBGRAPHS = (
     # twelve programs of one sequence: 84 instances in the bucket of widths 16 to 255 and one type
     *(Made(f"mlp{n}", ("fusible",), ("linear", "gelu"), _TEN, family=f"family{n % 3}") for n in range(12)),
     # another kind has some of these instances too, and one of its own
     Made("mlp_motif", ("classical",), ("linear", "gelu"), _TEN, program="mlp0"),
-    Made("mlp_own", ("classical",), ("linear", "gelu"), _sizes(20), ("float32",), family=None),
+    Made("mlp_own", ("classical",), ("linear", "gelu"), sizes(20), ("float32",), family=None),
     # one program under both kinds
     Made(
-        "both", ("classical", "fusible"), ("conv2d", "add", "relu", "add"), _sizes(8, 15, 16, 255, 256), family="resnet"
+        "both", ("classical", "fusible"), ("conv2d", "add", "relu", "add"), sizes(8, 15, 16, 255, 256), family="resnet"
     ),
     # two subgraphs that meet at the sizes that both have
-    Made("meet_a", ("fusible",), ("view", "add"), _sizes(3, 5), family="swin", program="meet"),
-    Made("meet_b", ("fusible",), ("view", "add"), _sizes(5, 7), family="bert", program="meet"),
+    Made("meet_a", ("fusible",), ("view", "add"), sizes(3, 5), family="swin", program="meet"),
+    Made("meet_b", ("fusible",), ("view", "add"), sizes(5, 7), family="bert", program="meet"),
     # a single instance; a single op; sizes of zero, operands of several types, a type that is missing
     Made("alone", ("fusible",), ("mul", "sum"), (((4, 4),),), ("float32",), family=None),
     Made("relu", ("single_op",), ("relu",), (((1, 3, 17),), ((2, 3, 17),)), ("float16", "float32")),
@@ -62,26 +63,26 @@ SUBGRAPHS = (
 )
 
 
-def instance_rows() -> list[Row]:
+def instance_rows(subgraphs: Sequence[Made] = SUBGRAPHS) -> list[Row]:
     return [
         _instance(made, config, dtype, shapes)
-        for made in SUBGRAPHS
+        for made in subgraphs
         for config, shapes in enumerate(made.shapes)
         for dtype in made.dtypes
     ]
 
 
-def subgraph_rows() -> list[Row]:
-    return [_subgraph(made, kind) for made in SUBGRAPHS for kind in made.kinds]
+def subgraph_rows(subgraphs: Sequence[Made] = SUBGRAPHS) -> list[Row]:
+    return [_subgraph(made, kind) for made in subgraphs for kind in made.kinds]
 
 
-def write_instances(path: Path, *, reverse: bool = False) -> Corpus:
-    """Return a corpus with the instances, in one commit or, backwards, in two."""
-    rows = instance_rows()
+def write_instances(path: Path, subgraphs: Sequence[Made] = SUBGRAPHS, *, reverse: bool = False) -> Corpus:
+    """Return a corpus with the instances, in one commit or, backwards, in two; adds to one that is there."""
+    rows = instance_rows(subgraphs)
     first = {
-        "subgraphs": rows_to_table("subgraphs", subgraph_rows()),
+        "subgraphs": rows_to_table("subgraphs", subgraph_rows(subgraphs)),
         "models": rows_to_table(
-            "models", [_model(family) for family in sorted({str(made.family) for made in SUBGRAPHS})]
+            "models", [_model(family) for family in sorted({str(made.family) for made in subgraphs})]
         ),
     }
     batches = [rows[len(rows) // 2 :], rows[: len(rows) // 2]] if reverse else [rows]

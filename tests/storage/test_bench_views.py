@@ -14,6 +14,7 @@ import xxhash
 
 from storage.bench_steps import (
     BENCH_TABLES,
+    CHECK_STEPS,
     EVALUATION_STEPS,
     SIGMA,
     TRAINING_STEPS,
@@ -24,14 +25,14 @@ from storage.bench_steps import (
 )
 from storage.corpus import Corpus
 from storage.fsck import fsck
-from storage.queries import BENCH_VIEWS, query_text
+from storage.queries import BENCH_REPORT_VIEWS, BENCH_VIEWS, query_text
 from storage.query import run_sql
 from storage.schemas import KEYS
 from tests.storage import bench_answers
 from tests.storage.bench_answers import Group
 from tests.storage.bench_corpus import SUBGRAPHS, instance_rows, subgraph_rows, write_instances
 
-STEPS = (*BENCH_VIEWS, *EVALUATION_STEPS, *TRAINING_STEPS)
+STEPS = (*BENCH_VIEWS, *EVALUATION_STEPS, *TRAINING_STEPS, *CHECK_STEPS)
 SELECTED = ("fusible", next(made.sequence for made in SUBGRAPHS if made.name == "both"))
 
 
@@ -273,7 +274,8 @@ def test_the_steps_run_by_hand_in_the_catalogue_and_as_files(corpus: Corpus, row
         connection.execute(
             "CREATE TEMP TABLE bench_selection AS SELECT kind, op_sequence_xxh3 FROM bench_sequences LIMIT 2"
         )
-        connection.execute("CREATE TEMP TABLE bench_leaks (task_id VARCHAR)")
+        connection.execute("CREATE TEMP TABLE bench_barred (task_id VARCHAR)")
+        connection.execute("CREATE TEMP TABLE bench_asked AS SELECT task_id FROM bench_groups LIMIT 3")
         for step in STEPS:
             text = query_text(step)
             assert text.startswith("-- Step "), step
@@ -287,7 +289,7 @@ def test_the_steps_run_by_hand_in_the_catalogue_and_as_files(corpus: Corpus, row
 
 def test_the_files_are_the_steps_in_order(tmp_path: Path) -> None:
     folder = Path(__file__).resolve().parents[2] / "storage" / "sql"
-    assert {path.stem for path in folder.glob("bench_*.sql")} == set(STEPS)
+    assert {path.stem for path in folder.glob("bench_*.sql")} == {*STEPS, *BENCH_REPORT_VIEWS}
     assert [int(query_text(step).split()[2].strip(":,")) for step in STEPS] == list(range(1, len(STEPS) + 1))
     assert (KEYS["bench_tasks"], KEYS["bench_members"]) == (("task_id",), ("task_id", "position"))
 
