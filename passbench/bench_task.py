@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from extract.graph import Graph
+from extract.graph import Graph, OutputMeta, Ref, TensorMeta, TensorRef
 
 SCORING_CONFIG: Final = "passnet-scoring/1"
 """How submissions to a task are scored, with its version."""
@@ -31,6 +31,11 @@ class TaskMember:
     num_bytes: int | None = None
     num_flop: float | None = None
 
+    @property
+    def outputs(self) -> tuple[TensorMeta | OutputMeta | None, ...]:
+        """What the program returns, in order; None where it does not record what the call returned."""
+        return tuple([_described(self.graph, ref) for ref in self.graph.outputs])
+
 
 @dataclass(frozen=True, slots=True)
 class BenchTask:
@@ -47,3 +52,9 @@ class BenchTask:
     families: tuple[str, ...]
     algorithm: str
     members: tuple[TaskMember, ...]
+
+
+def _described(graph: Graph, ref: Ref) -> TensorMeta | OutputMeta | None:
+    if isinstance(ref, TensorRef):
+        return graph.tensors[ref.index]
+    return next((output for output in graph.nodes[ref.index].outputs if output.path == ref.path), None)
