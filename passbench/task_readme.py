@@ -74,8 +74,9 @@ sequence of ops and differ in shapes, types or literals; one set of passes is ap
 
 A pass is a file `pass_dir/<Name>.py` with three functions at its top level:
 
-- `pattern(...)`: the ops to replace, called as `model.py` calls them (`a.add(b)` is not `a + b`); its arguments stand for
-  any values. It is traced, never run. Literals match equal literals alone: graphs that differ in them take a pass each.
+- `pattern(...)`: the ops to replace, called as `model.py` calls them (`a.add(b)` is not `a + b`); its arguments stand
+  for any values. It is traced, never run. Literals match equal literals alone: graphs that differ in them take a pass
+  each.
 - `replacement_args(...)`: takes what `pattern` takes, returns the tuple of arguments for the replacement, which may
   have constants in it.
 - `replacement_func()`: returns the replacement: one function at the top level of a module, under `@torch.fx.wrap`. It
