@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from extract.cut import Cutter
@@ -101,7 +102,7 @@ def _render(corpus: Corpus, rows: Iterable[Row]) -> dict[str, Graph]:
     by_base: dict[str, list[Row]] = {}
     for row in rows:
         by_base.setdefault(row["base_signature_sha256"] or "", []).append(row)
-    among = pc.field("signature_sha256").isin(list(by_base))
+    among = pc.field("signature_sha256").isin(pa.array(by_base, pa.string()))
     stored = set(corpus.read("graphs", ["signature_sha256"], among).column(0).to_pylist())
     for signature in sorted(by_base.keys() - stored):
         raise _damaged(corpus, by_base[signature][0]["instance_sha256"], "the graph that it is made of is missing")

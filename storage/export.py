@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from extract.graph import Graph
@@ -104,12 +105,11 @@ class InstanceSources:
     def __init__(self, corpus: Corpus, rows: Iterable[Mapping[str, Any]]) -> None:
         """Read it for rows of `storage.instances.instance_rows`."""
         places = {(row["base_signature_sha256"], row["model_id"]) for row in rows}
-        among = pc.field("signature_sha256").isin([signature for signature, _ in places])
-        names = {model_id for _, model_id in places}
-        sources = corpus.read("graph_sources", filters=among & pc.field("model_id").isin(list(names))).to_pylist()
+        among = pc.field("signature_sha256").isin(pa.array([signature for signature, _ in places], pa.string()))
+        sources = corpus.read("graph_sources", filters=among).to_pylist()
         graphs = corpus.read("graphs", ["signature_sha256", *_GRAPH_FACTS], among).to_pylist()
         self._root = corpus.root
-        self._models = _rows_by_key(corpus, "models", names)
+        self._models = _rows_by_key(corpus, "models", {model_id for _, model_id in places})
         self._sources = {(row["signature_sha256"], row["model_id"]): row for row in reversed(sources)}
         self._graphs = {row["signature_sha256"]: row for row in graphs}
 
@@ -163,7 +163,8 @@ def _read_graphs(
 
 
 def _rows_by_key(corpus: Corpus, table: str, model_ids: set[str]) -> dict[str, dict[str, Any]]:
-    rows = corpus.read(table, filters=pc.field("model_id").isin(list(model_ids))).to_pylist()
+    names = pa.array(model_ids, pa.string())
+    rows = corpus.read(table, filters=pc.field("model_id").isin(names)).to_pylist()
     return {row["model_id"]: row for row in rows}
 
 
