@@ -65,6 +65,20 @@ def export(
     typer.echo(f"{count:,} samples of {len(models):,} models in {path}")
 
 
+def with_outputs(graph: Graph) -> Graph:
+    """Return an instance with what its calls return, by one run on meta tensors; as it is where torch cannot tell."""
+    if any(node.outputs for node in graph.nodes):
+        return graph
+    from extract.recorded_outputs import record_outputs
+    from extract.spelling import UnknownCallable
+
+    try:
+        return record_outputs(graph)
+    except (UnknownCallable, RuntimeError, ValueError, TypeError) as error:
+        typer.echo(f"what its calls return is left out: {type(error).__name__}: {error}", err=True)
+        return graph
+
+
 def _write(corpus: Corpus, path: Path, models: Sequence[Sequence[Exported]], reporter: Reporter, *, below: bool) -> int:
     from storage.export import export_files, folder_of
     from storage.sample_folders import write_folder
@@ -102,22 +116,8 @@ def _write_instance(corpus: Corpus, path: Path, instance_sha256: str) -> None:
     from storage.sample_folders import write_folder
 
     row = instance_rows(corpus, instance_sha256)[0]
-    graph = _with_outputs(render_stored(corpus, row))
+    graph = with_outputs(render_stored(corpus, row))
     write_folder(path, instance_files(corpus, row, graph).items())
-
-
-def _with_outputs(graph: Graph) -> Graph:
-    """Return an instance with what its calls return, by one run on meta tensors; as it is where torch cannot tell."""
-    if any(node.outputs for node in graph.nodes):
-        return graph
-    from extract.recorded_outputs import record_outputs
-    from extract.spelling import UnknownCallable
-
-    try:
-        return record_outputs(graph)
-    except (UnknownCallable, RuntimeError, ValueError, TypeError) as error:
-        typer.echo(f"what its calls return is left out: {type(error).__name__}: {error}", err=True)
-        return graph
 
 
 def _find(corpus: Corpus, name: str) -> list[Exported]:

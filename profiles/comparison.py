@@ -9,7 +9,7 @@ Differences are taken in float64 and complex128. Integers and bools are exact, a
 Values that are equal, and nan against nan, are 0 apart; nan against a number is infinitely far, as are infinities that
 differ. The relative difference is over the expected magnitude: 0 where both are 0, infinite where only that one is.
 
-Tolerance levels are those of the paper, appendix F (`TOLERANCES`, `tolerance`): a value passes at t in [-10, 0] where
+Tolerance levels are those of the paper, appendix F (`profiles.tolerances`): a value passes at t in [-10, 0] where
 its difference is at most atol(t) + rtol(t) x expected magnitude, as in `torch.allclose`: nan never passes, infinities
 only their equals. Both grow with t, so that what passes at t passes above it.
 
@@ -26,8 +26,8 @@ from typing import Any, Final
 
 import torch
 
-MIN_LEVEL: Final = -10
-MAX_LEVEL: Final = 0
+from profiles import tolerances
+from profiles.tolerances import MAX_LEVEL, MIN_LEVEL, Tolerance, tolerance_of
 
 # Elements of a piece. On a CPU no more than torch computes on one thread, whose temporaries fit in the cache: 72 ns
 # an element, 83 with 2 ** 20, ten times that where another process wants the cores (measured). On a GPU enough to
@@ -45,37 +45,15 @@ _FLOAT8: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """How fast tolerances grow, in decades for each step of t: atol(t) is 10 to the power of `atol_slope` x t."""
-
-    atol_slope: float
-    rtol_slope: float
-
-
-_HALF: Final = Tolerance(1.0, 3 / 5)
-_SINGLE: Final = Tolerance(1.0, 5.886 / 5)
-_DOUBLE: Final = Tolerance(7 / 5, 7 / 5)
-
 TOLERANCES: Final[Mapping[torch.dtype, Tolerance]] = MappingProxyType(
-    {
-        torch.bfloat16: Tolerance(1.0, 1.796 / 5),
-        torch.float16: _HALF,
-        torch.complex32: _HALF,
-        torch.float32: _SINGLE,
-        torch.complex64: _SINGLE,
-        torch.float64: _DOUBLE,
-        torch.complex128: _DOUBLE,
-    }
+    {getattr(torch, name): slopes for name, slopes in tolerances.TOLERANCES.items()}
 )
-"""The formulas of the paper's tables 5 and 6. Their other columns follow to the digits printed: at t = -5 they are the
-defaults of `torch.testing` (atol 1e-5, but 1e-7 for float64), at t = 0 they are 1. Other dtypes: 0 at every t."""
+"""Those of `profiles.tolerances`, by dtype. Other dtypes: 0 at every t."""
 
 
 def tolerance(dtype: torch.dtype, level: int) -> tuple[float, float]:
     """Return atol(t) and rtol(t) of a dtype; (0, 0) for one that `TOLERANCES` lacks."""
-    slopes = TOLERANCES.get(dtype)
-    return (10.0 ** (slopes.atol_slope * level), 10.0 ** (slopes.rtol_slope * level)) if slopes else (0.0, 0.0)
+    return tolerance_of(str(dtype).removeprefix("torch."), level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from extract.graph import Graph
@@ -27,6 +28,7 @@ SUBGRAPH_SOURCES = "subgraph_sources.json"
 # What is as true of a part of a model as of the whole.
 _SHARED_FACTS = ("model_id", "source", "framework", "architecture", "family", "domain", "licence", "repairs")
 _INSTANCE_FACTS = ("instance_sha256", "subgraph_sha256", "shape_config", "dtype", "sizes", "model_id")
+_GRAPH_FACTS = ("domain", "tracer", "tensor_mode", "value_reads")
 # Graphs read together: their texts and nodes are held in memory.
 _GRAPHS_PER_READ = 50
 
@@ -94,30 +96,54 @@ def instance_files(corpus: Corpus, row: Mapping[str, Any], graph: Graph) -> dict
 
     Its model is named after the instance's model and hash. Raises UsageError where its model has no row.
     """
-    signature, model_id = row["base_signature_sha256"], row["model_id"]
-    among = pc.field("signature_sha256") == signature
-    sources = corpus.read("graph_sources", filters=among & (pc.field("model_id") == model_id)).to_pylist()
-    (base,) = corpus.read("graphs", filters=among).to_pylist()
-    model = _rows_by_key(corpus, "models", {model_id}).get(model_id)
-    if not sources or model is None:
-        raise UsageError(f"{model_id} is no source of graph {signature}", f"see `passnet fsck --corpus {corpus.root}`")
+    return InstanceSources(corpus, [row]).files(row, graph)
+
+
+class InstanceSources:
+    """What the samples of some instances say of the models and graphs that they are parts of, read once for all."""
+
+    def __init__(self, corpus: Corpus, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Read it for rows of `storage.instances.instance_rows`."""
+        places = {(row["base_signature_sha256"], row["model_id"]) for row in rows}
+        among = pc.field("signature_sha256").isin(pa.array([signature for signature, _ in places], pa.string()))
+        sources = corpus.read("graph_sources", filters=among).to_pylist()
+        graphs = corpus.read("graphs", ["signature_sha256", *_GRAPH_FACTS], among).to_pylist()
+        self._root = corpus.root
+        self._models = _rows_by_key(corpus, "models", {model_id for _, model_id in places})
+        self._sources = {(row["signature_sha256"], row["model_id"]): row for row in reversed(sources)}
+        self._graphs = {row["signature_sha256"]: row for row in graphs}
+
+    def files(self, row: Mapping[str, Any], graph: Graph) -> dict[str, str]:
+        """Return the files of one of these instances, as `instance_files` does."""
+        signature, model_id = row["base_signature_sha256"], row["model_id"]
+        source, model = self._sources.get((signature, model_id)), self._models.get(model_id)
+        if source is None or model is None:
+            raise UsageError(
+                f"{model_id} is no source of graph {signature}", f"see `passnet fsck --corpus {self._root}`"
+            )
+        name = folder_of(model_id)
+        files = sample_files(
+            graph,
+            model_name=f"{name}/instance_{row['instance_sha256'][:16]}",
+            source=model_id.partition("/")[0],
+            extras=SampleExtras(_instance_provenance(row, graph, model, source, self._graphs[signature])),
+        )
+        ranges = {name: [[row["base_start"], row["base_end"]]]}
+        return {**files, SUBGRAPH_SOURCES: json.dumps(ranges, separators=(",", ":")) + "\n"}
+
+
+def _instance_provenance(
+    row: Mapping[str, Any], graph: Graph, model: Mapping[str, Any], source: Mapping[str, Any], base: Mapping[str, Any]
+) -> dict[str, Any]:
     own = {name: model[name] for name in _SHARED_FACTS} | {"num_parameters": num_parameters(graph)}
     reads = [
         {**read, "op_index": max(read["op_index"] - row["base_start"], 0)}
         for read in base["value_reads"]
         if read["op_index"] < row["base_end"]
     ]
-    provenance = provenance_of_rows(own, {**sources[0], "part": 0}, {**base, "value_reads": reads})
-    provenance["instance"] = {**{name: row[name] for name in _INSTANCE_FACTS}, "graph": signature}
-    name = folder_of(model_id)
-    files = sample_files(
-        graph,
-        model_name=f"{name}/instance_{row['instance_sha256'][:16]}",
-        source=model_id.partition("/")[0],
-        extras=SampleExtras(provenance),
-    )
-    ranges = {name: [[row["base_start"], row["base_end"]]]}
-    return {**files, SUBGRAPH_SOURCES: json.dumps(ranges, separators=(",", ":")) + "\n"}
+    provenance = provenance_of_rows(own, {**source, "part": 0}, {**base, "value_reads": reads})
+    stated = {name: row[name] for name in _INSTANCE_FACTS}
+    return {**provenance, "instance": {**stated, "graph": row["base_signature_sha256"]}}
 
 
 def _read_graphs(
@@ -137,7 +163,8 @@ def _read_graphs(
 
 
 def _rows_by_key(corpus: Corpus, table: str, model_ids: set[str]) -> dict[str, dict[str, Any]]:
-    rows = corpus.read(table, filters=pc.field("model_id").isin(list(model_ids))).to_pylist()
+    names = pa.array(model_ids, pa.string())
+    rows = corpus.read(table, filters=pc.field("model_id").isin(names)).to_pylist()
     return {row["model_id"]: row for row in rows}
 
 

@@ -1,0 +1,157 @@
+"""Rows of PassBench to tasks with the programs of their members, straight from the corpus's tables: no export needed.
+
+Tasks are read together, so many that a few queries serve them all and what they take fits in memory. A graph that
+members are cut out of is rebuilt once for all of these. No torch: what the calls of a changed cut return stays unknown
+(`extract.recorded_outputs` finds it).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from extract.cut import Cutter
+from extract.graph import Graph
+from passbench.bench_task import BenchTask, TaskMember
+from storage.corpus import Corpus
+from storage.errors import CorpusError, UsageError
+from storage.instances import render_row
+from storage.payloads import graph_payloads
+from storage.query import run_query
+from storage.records import graph_from_payload
+
+TASKS_PER_READ: Final = 64
+"""Tasks read together; of 10 members on average, cut out of as many graphs of a megabyte at most."""
+
+Row = Mapping[str, Any]
+_MATCHES_NAMED: Final = 8
+_HASH_SHOWN: Final = 16
+
+
+def find_tasks(
+    corpus: Corpus,
+    task_ids: Iterable[str] | None = None,
+    split: str | None = None,
+    kinds: Iterable[str] | None = None,
+    limit: int | None = None,
+) -> list[str]:
+    """Return the tasks of a split and of some kinds (None: of any), at most `limit`, by task_id.
+
+    `task_ids` are prefixes, each of one of these tasks, which come in the order named; raises UsageError for one that
+    means none of them or several.
+    """
+    names = None if kinds is None else list(kinds)
+    found = [row["task_id"] for row in run_query(corpus, "task_ids", {"split": split, "kinds": names})]
+    if task_ids is not None:
+        among = " ".join(filter(None, [split, " or ".join(names or ()), "task"]))
+        found = list(dict.fromkeys(_meant(corpus, found, name, among) for name in task_ids))
+    return found[:limit]
+
+
+def load_task(corpus: Corpus, task_id: str) -> BenchTask:
+    """Return the task that a prefix means, with its members' programs.
+
+    Raises UsageError where it means none or several, CorpusError where the corpus does not give a member.
+    """
+    return next(load_tasks(corpus, find_tasks(corpus, [task_id])))
+
+
+def load_tasks(corpus: Corpus, task_ids: Sequence[str]) -> Iterator[BenchTask]:
+    """Yield tasks by their whole ids, in the order asked for; raises as `load_task`."""
+    for start in range(0, len(task_ids), TASKS_PER_READ):
+        wanted = task_ids[start : start + TASKS_PER_READ]
+        rows = {row["task_id"]: row for row in run_query(corpus, "task_rows", {"task_ids": list(wanted)})}
+        if missing := [name for name in wanted if name not in rows]:
+            raise UsageError(f"no task of {corpus.root} is called {missing[0]!r}", _SEE_TASKS)
+        instances = member_rows(corpus, [name for row in rows.values() for name in row["members"]])
+        graphs = _render(corpus, instances.values())
+        for name in wanted:
+            yield _task(corpus, rows[name], instances, graphs)
+
+
+def member_rows(corpus: Corpus, instances: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return instances by hash, each as the first of its rows by key, with its base and its variant's sizes."""
+    wanted: dict[str, object] = {"instances": list(dict.fromkeys(instances))}
+    return {row["instance_sha256"]: row for row in run_query(corpus, "task_instances", wanted)}
+
+
+_SEE_TASKS: Final = "see `passnet sql 'FROM bench_tasks'`"
+
+
+def _meant(corpus: Corpus, task_ids: Sequence[str], name: str, among: str) -> str:
+    """Return the one of the sorted `task_ids` that begins with a name."""
+    prefix = name.strip().lower()
+    first = bisect_left(task_ids, prefix)
+    found = [task for task in task_ids[first : first + _MATCHES_NAMED + 1] if task.startswith(prefix)]
+    if len(found) == 1 and prefix:
+        return found[0]
+    if not found or not prefix:
+        remedy = _SEE_TASKS if task_ids else "build them: passnet bench build"
+        raise UsageError(f"no {among} of {corpus.root} is called {name!r}", remedy)
+    shown = [task[: max(_HASH_SHOWN, len(prefix) + 4)] for task in found[:_MATCHES_NAMED]]
+    more = ", ..." if len(found) > _MATCHES_NAMED else ""
+    raise UsageError(f"{name!r} means several tasks: {', '.join(shown)}{more}", "give one of these")
+
+
+def _render(corpus: Corpus, rows: Iterable[Row]) -> dict[str, Graph]:
+    """Return the programs of rows by instance, one graph that they are cut out of at a time."""
+    by_base: dict[str, list[Row]] = {}
+    for row in rows:
+        by_base.setdefault(row["base_signature_sha256"] or "", []).append(row)
+    among = pc.field("signature_sha256").isin(pa.array(by_base, pa.string()))
+    stored = set(corpus.read("graphs", ["signature_sha256"], among).column(0).to_pylist())
+    for signature in sorted(by_base.keys() - stored):
+        raise _damaged(corpus, by_base[signature][0]["instance_sha256"], "the graph that it is made of is missing")
+    graphs: dict[str, Graph] = {}
+    for signature, payload in graph_payloads(corpus, sorted(by_base)):
+        cutter: Cutter | None = None
+        for row in by_base[signature]:
+            try:
+                cutter = cutter or Cutter(graph_from_payload(payload))
+                graphs[row["instance_sha256"]] = render_row(cutter, row)
+            except (ValueError, LookupError, TypeError) as error:
+                raise _damaged(corpus, row["instance_sha256"], str(error)) from error
+    return graphs
+
+
+def _task(corpus: Corpus, row: Row, instances: Mapping[str, Row], graphs: Mapping[str, Graph]) -> BenchTask:
+    if missing := [name for name in row["members"] if name not in graphs]:
+        raise _damaged(corpus, missing[0], f"it is a member of task {row['task_id']} and no row of instances")
+    return BenchTask(
+        row["task_id"],
+        row["kind"],
+        row["split"],
+        row["rule"],
+        tuple(row["op_sequence"]),
+        row["op_sequence_xxh3"],
+        row["num_shapes"],
+        tuple(row["dtypes"]),
+        tuple(row["families"]),
+        row["algorithm"],
+        tuple([_member(position, instances[name], graphs[name]) for position, name in enumerate(row["members"])]),
+    )
+
+
+def _member(position: int, row: Row, graph: Graph) -> TaskMember:
+    return TaskMember(
+        position,
+        row["instance_sha256"],
+        row["subgraph_sha256"],
+        row["model_id"],
+        row["shape_config"],
+        row["dtype"],
+        graph,
+        row["num_bytes"],
+        row["num_flop"],
+    )
+
+
+def _damaged(corpus: Corpus, instance_sha256: str, detail: str) -> CorpusError:
+    return CorpusError(
+        f"instance {instance_sha256} cannot be rendered: {detail}",
+        f"see what is wrong: passnet fsck --deep --corpus {corpus.root}",
+    )
