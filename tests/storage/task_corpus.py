@@ -22,6 +22,9 @@ _MEMBERS = {
     ONE: ("single_op", "train", "single", "shape_config = 1 AND dtype = 'bfloat16'"),
 }
 
+_made: list[Path] = []
+"""Where this process made it first: no test changes it there."""
+
 
 def members_of(corpus: Corpus, task_id: str) -> list[str]:
     """Return the instances of a task, by position."""
@@ -31,6 +34,8 @@ def members_of(corpus: Corpus, task_id: str) -> list[str]:
 
 def make_tasks(path: Path) -> Corpus:
     """Return a corpus with the three tasks; the first member of `SHAPES` was timed and checked, each twice."""
+    if _made:
+        return copy_of(Corpus.open(_made[0]), path)
     make_generalized(path)
     with Corpus.create(path) as corpus:
         ((ops,),) = rows_of(corpus, "SELECT DISTINCT op_sequence FROM subgraphs WHERE kind = 'classical'")
@@ -47,6 +52,7 @@ def make_tasks(path: Path) -> Corpus:
         }
         rows = {name: rows_to_table(name, found) for name, found in tables.items()}
         corpus.commit(corpus.stage(rows, "bench"), "bench")
+    _made.append(path)
     return Corpus.open(path)
 
 
