@@ -118,6 +118,7 @@ class _Follower:
         followed = self._of(left)
         if op == "mul":
             factor = right if isinstance(right, int) else 1  # a tensor that multiplies is taken for a mask of 0 and 1
+            self._restrict(right, 2)
             return tuple(derived.times(factor) for derived in followed)
         if op == "sub" and (differences := _differences(followed, self._of(right))):
             return differences

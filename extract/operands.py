@@ -40,14 +40,15 @@ _LEAST_POSITIVE = 0.5  # well away from 0, where roots, logarithms and quotients
 class OperandRecipe:
     """Makes the same operands each time: a run may write into them, so each run wants fresh ones.
 
-    `scales` multiplies drawn tensors, by position in the tensor table; those in `positive` are magnitudes + 1/2.
+    `scales` multiplies drawn tensors, by position in the tensor table; those with a sign (`extract.operand_signs`) are
+    magnitudes + 1/2 of it, integers at least 1.
     """
 
     graph: Graph
     seed: int
     ranges: Mapping[int, IndexRange]
     scales: Mapping[int, float] = field(default_factory=dict[int, float])
-    positive: frozenset[int] = frozenset()
+    signs: Mapping[int, int] = field(default_factory=dict[int, int])
 
     def make(self) -> list[torch.Tensor]:
         """Return one tensor per entry of the graph's table; costs one draw per element."""
@@ -60,8 +61,8 @@ class OperandRecipe:
             return stored_operand(meta)
         num_spanned = 1 + sum((size - 1) * step for size, step in zip(meta.shape, meta.stride, strict=True))
         memory = _draw(num_spanned if math.prod(meta.shape) else 0, dtype, meta, self.ranges.get(index), generator)
-        if index in self.positive:
-            memory.abs_().add_(_LEAST_POSITIVE)
+        if index in self.signs:
+            _make_signed(memory, self.signs[index])
         if index in self.scales:
             memory.mul_(self.scales[index])
         return memory.as_strided(meta.shape, meta.stride)
@@ -140,6 +141,19 @@ def stored_operand(meta: TensorMeta) -> torch.Tensor:
             own, given = own.narrow(dim, 0, 1), given.narrow(dim, 0, 1)
     own.copy_(given)
     return operand
+
+
+def _make_signed(memory: torch.Tensor, sign: int) -> None:
+    """Give all elements a sign, away from 0; unsigned integers can be positive alone."""
+    is_signed = memory.dtype.is_signed
+    if is_signed:
+        memory.abs_()
+    if memory.is_floating_point():
+        memory.add_(_LEAST_POSITIVE)
+    else:
+        memory.clamp_(min=1)
+    if is_signed and sign < 0:
+        memory.neg_()
 
 
 def _draw(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from extract.failure import Reason, SubjectError
 from extract.graph import Graph
+from extract.index_bounds import out_of_bounds
 from extract.model_ref import ModelRef
 from extract.model_tracing import describe_use, trace_prepared
 from extract.module_state import ModuleState
@@ -163,6 +164,8 @@ class Chooser:
             graph = run_again(prepared, state, self._deadline)
         except SubjectError as failure:
             return failure
+        if beyond := out_of_bounds(graph):
+            return SubjectError(self._model_id, Reason.SHAPE_REFUSED, beyond)
         return Choice(config, candidate.table, prepared, state, candidate.is_rebuilt, graph)
 
 

@@ -19,6 +19,7 @@ from flows.in_order import commit_in_order
 from flows.progress import Reporter
 from passbench.instance_check import CHECK_ALGORITHM
 from storage.corpus import Corpus
+from storage.dedup import OPEN_CHECKS
 from storage.errors import CorpusError
 from tasks.bench_checks import CheckJob, CheckReport, CheckSession, check_shard, commit_checks
 from tasks.sandbox_pool import SandboxPool
@@ -29,13 +30,20 @@ _MEMORY_BYTES: Final = 8 * GIB  # an instance moves 1 GiB at most; drawing it ta
 
 
 def check_missing(
-    corpus: Corpus, instances: Iterable[str], num_workers: int, reporter: Reporter, seconds: float
+    corpus: Corpus,
+    instances: Iterable[str],
+    num_workers: int,
+    reporter: Reporter,
+    seconds: float,
+    *,
+    retry_failed: bool = False,
 ) -> None:
     """Check those of the instances that have no check, each for at most `seconds`; runs within a flow.
 
-    Raises CorpusError where no child starts, and whatever writing raises.
+    With `retry_failed` those too that ran out of time or memory. Raises CorpusError where no child starts, and whatever
+    writing raises.
     """
-    missing = find_unchecked(corpus, instances)
+    missing = find_unchecked(corpus, instances, retry_failed=retry_failed)
     if not missing:
         return
     limits = Limits(seconds=seconds, resident_bytes=_MEMORY_BYTES)
@@ -52,10 +60,12 @@ def check_missing(
         pool.close()
 
 
-def find_unchecked(corpus: Corpus, instances: Iterable[str]) -> list[str]:
-    """Return the instances without a check by the present algorithm, sorted, each once."""
-    rows = corpus.read("bench_checks", ["instance_sha256"], pc.field("algorithm") == CHECK_ALGORITHM)
-    return sorted(set(instances).difference(rows.column("instance_sha256").to_pylist()))
+def find_unchecked(corpus: Corpus, instances: Iterable[str], *, retry_failed: bool = False) -> list[str]:
+    """Return the instances without a check by the present algorithm (or, to be tried again, with one that ran out of
+    time or memory), sorted, each once."""
+    rows = corpus.read("bench_checks", ["instance_sha256", "reason"], pc.field("algorithm") == CHECK_ALGORITHM)
+    known = (row["instance_sha256"] for row in rows.to_pylist() if not (retry_failed and row["reason"] in OPEN_CHECKS))
+    return sorted(set(instances).difference(known))
 
 
 def _submitted(session: CheckSession, missing: Sequence[str]) -> Iterator[PrefectFuture[CheckReport]]:

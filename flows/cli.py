@@ -17,6 +17,7 @@ from typing import Final
 import typer
 
 from flows import looking, mined, reading
+from flows.bench_command import bench
 from flows.crosscheck_command import crosscheck
 from flows.curves_command import curves
 from flows.export_command import export
@@ -68,6 +69,7 @@ for _command, _example in _EXAMPLES:
     app.command(name=_command_name(_command), epilog=f"Example: {_example}")(_command)
 app.add_typer(mined.plot, name="plot")
 app.add_typer(report, name="report")
+app.add_typer(bench, name="bench")
 
 
 @app.callback(invoke_without_command=True)

@@ -41,7 +41,8 @@ from tasks.generalize import (
 from tasks.sandbox_pool import SandboxPool
 
 _WORKER = "tasks.generalize_worker"
-_GRAPHS_PER_SHARD = 4  # what a kill loses at most, per worker: some half a minute
+_GRAPHS_PER_SHARD = 4  # some half a minute of a worker
+_SHARDS_WAITING = 24  # done while one takes long, and lost with it by a kill: the largest models take ten minutes
 _SPARE_SECONDS = 120.0  # beside the traces: building, cutting, hashing; after it the child is killed
 
 
@@ -154,7 +155,7 @@ def _run_shards(session: GeneralizeSession, chosen: Sequence[Candidate], reporte
         commit_instances(session, number, report)
         reports.append(report)
 
-    commit_in_order(submitted(), commit, session.pool.num_workers)
+    commit_in_order(submitted(), commit, session.pool.num_workers + _SHARDS_WAITING)
     return reports
 
 

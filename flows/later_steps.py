@@ -1,4 +1,4 @@
-"""What a refresh does with the graphs once they are traced: kernel curves, subgraphs, instances, in this order."""
+"""What a refresh does once graphs are traced: kernel curves, subgraphs, instances, tasks, in this order."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from tasks.generalize import GeneralizeJob
 
 @dataclass(frozen=True, slots=True)
 class LaterSteps:
-    """Which steps a run was asked for: curves for `targets`, mining (fusible subgraphs of these targets too), and
-    generalization of whatever subgraphs there are then."""
+    """Which steps a run was asked for: curves for `targets`, mining (fusible subgraphs of these targets too),
+    generalization of whatever subgraphs there are then, and PassBench of whatever instances."""
 
     targets: tuple[str, ...]
     mine: bool
     generalize: bool
+    bench: bool = False
 
 
-def plan_later_steps(curves: str, mine: bool, generalize: bool) -> LaterSteps:
+def plan_later_steps(curves: str, mine: bool, generalize: bool, bench: bool = False) -> LaterSteps:
     """Return the steps that options ask for; `curves` names targets by commas. Raises UsageError for others."""
-    return LaterSteps(tuple(check_targets(curves)) if curves else (), mine, generalize)
+    return LaterSteps(tuple(check_targets(curves)) if curves else (), mine, generalize, bench)
 
 
 def take_later_steps(
@@ -44,6 +45,8 @@ def take_later_steps(
     if steps.generalize:
         job = GeneralizeJob(new_generalize_run_id(), MAX_BYTES, max_params, MODEL_SECONDS)
         generalize_missing(corpus, job, num_workers, reporter)
+    if steps.bench:
+        _build_tasks(corpus, num_workers, reporter)
 
 
 def _mine(corpus: Corpus, targets: tuple[str, ...], num_workers: int, reporter: Reporter) -> None:
@@ -52,3 +55,11 @@ def _mine(corpus: Corpus, targets: tuple[str, ...], num_workers: int, reporter: 
     mine_corpus(corpus, MiningConfig(workers=num_workers), reporter)
     for target in targets:
         mine_corpus(corpus, MiningConfig((FUSIBLE,), workers=num_workers, target=target), reporter)
+
+
+def _build_tasks(corpus: Corpus, num_workers: int, reporter: Reporter) -> None:
+    from flows.bench_build import build_tasks  # numpy and what compiles loops are not for every refresh to load
+    from flows.bench_plan import plan_build
+
+    if corpus.manifest().rows("instances"):
+        build_tasks(corpus, plan_build(), None, num_workers, reporter)

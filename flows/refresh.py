@@ -90,6 +90,7 @@ class RefreshConfig:
     trust_remote_code: bool = False
     curves: str = ""
     generalize: bool = False
+    bench: bool = False
     trace_step_version: int = TRACE_STEP_VERSION
 
 
@@ -118,6 +119,7 @@ def refresh(
     trust_remote_code: bool = False,
     curves: str = "",
     generalize: bool = False,
+    bench: bool = False,
 ) -> RefreshSummary:
     """Trace what the corpus lacks of a source and return what came of it.
 
@@ -132,8 +134,8 @@ def refresh(
     is executed, in children without network that write no file outside their folder. With `curves`, targets by commas,
     the kernel curves that the corpus then lacks are made; with `mine` the subgraphs of what it then holds are mined, as
     `flows.mine` does by default, and the fusible ones of each target; with `generalize` subgraphs without instances
-    get theirs. Raises UsageError before anything is written, TooManyFailures at the end when more than
-    `max_failed_frac` of the models stand failed.
+    get theirs; with `bench` the tasks of PassBench are built anew. Raises UsageError before anything is written,
+    TooManyFailures at the end when more than `max_failed_frac` of the models stand failed.
     """
     started = time.monotonic()
     config = RefreshConfig(
@@ -159,8 +161,9 @@ def refresh(
         trust_remote_code,
         curves,
         generalize,
+        bench,
     )
-    later = plan_later_steps(curves, mine, generalize)
+    later = plan_later_steps(curves, mine, generalize, bench)
     check_tracer(tracer)
     models_path = Path(models_file) if models_file else None
     repos = choose_repos(source, Path(repo_list) if repo_list else None, query, sort, limit, models_path)

@@ -87,6 +87,9 @@ def refresh(
     generalize: Annotated[
         bool, typer.Option("--generalize", help="Then make instances of subgraphs, as `passnet generalize` does.")
     ] = False,
+    bench: Annotated[
+        bool, typer.Option("--bench", help="Then build the tasks of PassBench, as `passnet bench build` does.")
+    ] = False,
 ) -> None:
     """Trace models into the corpus; run it again to go on where it stopped.
 
@@ -128,6 +131,7 @@ def refresh(
             trust_remote_code=trust_remote_code,
             curves=curves,
             generalize=generalize,
+            bench=bench,
         )
     _show(summary)
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 import torch
 
 from extract.graph import Arg, ArgList, ArgSlice, Graph, Node, OpRef, TensorMeta, TensorRef, TorchConstant
+from extract.operand_signs import operand_signs
 from extract.operands import OperandRecipe, calibrate, operand_recipe
-from extract.positive_operands import positive_operands
 from extract.recorded_outputs import record_outputs
 from extract.replay import replay
 
@@ -47,13 +47,15 @@ def run_instance(graph: Graph, seed: int, recipe: OperandRecipe | None = None) -
 def instance_recipe(graph: Graph, seed: int) -> OperandRecipe:
     """Return how to draw the operands of an instance's graph, in float32; runs the graph in float32, twice or more."""
     twin = record_outputs(float32_twin(graph))
-    drawn = replace(operand_recipe(twin, seed), positive=positive_operands(twin))
+    drawn = operand_recipe(twin, seed)
+    bounded = {index for index, bounds in drawn.ranges.items() if bounds.high is not None}
+    drawn = replace(drawn, signs={at: sign for at, sign in operand_signs(twin).items() if at not in bounded})
     inputs = [index for index, meta in enumerate(twin.tensors) if meta.kind == "input" and meta.dtype == "float32"]
     recipe = calibrate(drawn)
     for attempt in range(1, _MAX_SHRINKS + 1):
         if _is_tame(recipe):
             break
-        scales = {index: _SHRINK**attempt for index in inputs if index not in drawn.positive}
+        scales = {index: _SHRINK**attempt for index in inputs if index not in drawn.signs}
         recipe = calibrate(replace(drawn, scales=scales))
     return recipe
 

@@ -5,7 +5,8 @@ under the same (model_id, part) is dropped with it. What a subgraph was generali
 `generalizations`: two runs may have cut it out of different graphs. Rows that leave something open give way to later
 ones that do not: in `models` one without `num_parameters` (a model is named first and built later), in `constraints`
 one that was not reached, for its cost, an op that was not registered or the machine's sake, in `variants` one that is
-missing (there was no time for it, say, and a later run's instances are cut out of it). A kernel curve gives way to one
+missing (there was no time for it, say, and a later run's instances are cut out of it), in `bench_checks` one that ran
+out of time or memory. A kernel curve gives way to one
 of another algorithm or torch, and takes its rows of `fusion_boundaries` with it.
 """
 
@@ -28,14 +29,16 @@ _FOLLOWERS = ("graph_texts", "nodes")
 _GENERALIZED = ("instances", "missing_instances")
 _CURVES, _BOUNDARIES = "kernel_curves", "fusion_boundaries"
 _CURVE_VERSION = ("torch_version", "algorithm")
-_SUPERSEDABLE = ("models", "constraints", "variants")
+_SUPERSEDABLE = ("models", "constraints", "variants", "bench_checks")
 _SPECIAL = {*APPEND_ONLY, *_FOLLOWERS, *_SUPERSEDABLE, "graphs", _CURVES, _BOUNDARIES}
 _PLAIN = tuple(table for table in KEYS if table not in _SPECIAL)
 _KEYLESS = {*APPEND_ONLY, *_FOLLOWERS, _BOUNDARIES}
-_OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason", "variants": "reason"}
+_OPENING_COLUMN = {"models": "num_parameters", "constraints": "reason", "variants": "reason", "bench_checks": "reason"}
 OPEN_REASONS = frozenset({"over_budget", "op_not_allowed", *(reason.value for reason in Reason if reason.is_transient)})
 """Reasons of a verdict that say nothing about the graph: a larger budget, modules that register its ops or another day
 may reach one."""
+OPEN_CHECKS = frozenset({"timeout", "out_of_memory"})
+"""Reasons of a check that may not hold on a machine with more time or memory."""
 
 Key = tuple[Any, ...]
 
@@ -87,7 +90,7 @@ def novel_rows(tables: dict[str, pa.Table], known: KnownKeys) -> dict[str, pa.Ta
             novel[table] = _first_unknown(table, tables[table], known.of(table))
     if "generalizations" in tables:
         _follow_generalizations(novel)
-    for table in ("models", "variants"):
+    for table in ("models", "variants", "bench_checks"):
         if table in tables:
             novel[table] = _novel_or_settling(table, tables[table], known)
     if "graphs" in tables:
@@ -151,6 +154,8 @@ def _are_open(table: str, rows: pa.Table) -> list[bool]:
     values = rows.column(_OPENING_COLUMN[table]).to_pylist()
     if table == "constraints":
         return [value in OPEN_REASONS for value in values]
+    if table == "bench_checks":
+        return [value in OPEN_CHECKS for value in values]
     return [(value is None) == (table == "models") for value in values]
 
 

@@ -24,6 +24,7 @@ _ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
     "PYTHONFAULTHANDLER": "1",
+    "PYTHONHASHSEED": "0",  # models that walk through a set (transformers' layer types) are traced alike each time
 }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from extract.positive_operands import positive_operands
+from extract.operand_signs import operand_signs
+from extract.operands import operand_recipe
 from extract.tracer import trace_module
 from tests.extract.conftest import Program
 
@@ -31,4 +33,19 @@ X, Y = torch.empty(4, 6, device="meta"), torch.empty(4, 6, device="meta")
 )
 def test_operands_that_must_be_positive(body: Any, names: set[str]) -> None:
     graph = trace_module(Program(body).to("meta"), (X, Y), subject="test").graph
-    assert {graph.tensors[index].name for index in positive_operands(graph)} == names
+    assert {graph.tensors[index].name for index in operand_signs(graph)} == names
+    assert set(operand_signs(graph).values()) <= {1}
+
+
+def test_integers_and_turned_signs_are_followed() -> None:
+    """As T5 takes the logarithm of distances, which it has below zero."""
+
+    def body(module: Any, distance: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.log((-distance).float() / 16) * y
+
+    distance = torch.empty(4, 6, dtype=torch.int64, device="meta")
+    graph = trace_module(Program(body).to("meta"), (distance, Y), subject="test").graph
+    assert operand_signs(graph) == {0: -1}
+    recipe = replace(operand_recipe(graph, 0), signs=operand_signs(graph))
+    drawn = recipe.make()[0]
+    assert int(drawn.max()) < 0
