@@ -33,7 +33,8 @@ def check_missing(
 ) -> None:
     """Check those of the instances that have no check, each for at most `seconds`; runs within a flow.
 
-    Raises CorpusError where no child starts, and whatever writing raises.
+    Half have theirs within a tenth of a second, convolutions in half precision take minutes on a CPU without
+    instructions for it. Raises CorpusError where no child starts, and whatever writing raises.
     """
     missing = find_unchecked(corpus, instances)
     if not missing:
