@@ -40,8 +40,9 @@ def check_missing(
 ) -> None:
     """Check those of the instances that have no check, each for at most `seconds`; runs within a flow.
 
-    With `retry_failed` those too that ran out of time or memory. Raises CorpusError where no child starts, and whatever
-    writing raises.
+    Half have theirs within a tenth of a second, convolutions in half precision take minutes on a CPU without
+    instructions for it. With `retry_failed` those too that ran out of time or memory. Raises CorpusError where no child
+    starts, and whatever writing raises.
     """
     missing = find_unchecked(corpus, instances, retry_failed=retry_failed)
     if not missing:

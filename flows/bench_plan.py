@@ -10,8 +10,7 @@ from storage.bench_steps import SIGMA
 from storage.errors import UsageError
 
 CHECK_SECONDS = 300.0
-"""For one instance that is run to see whether it makes a task: half-precision convolutions take minutes, most a tenth of
-a second."""
+"""For one instance that is run to see whether it makes a task: half-precision convolutions take minutes."""
 _MOST = 1_000_000
 
 

@@ -42,13 +42,13 @@ def check_instance(graph: Graph, seed: int, num_draws: int = NUM_DRAWS) -> Insta
     """
     if num_draws < 2:
         raise ValueError(f"{num_draws} draws do not show what is constant: 2 at least")
-    draws = _Draws(graph)
     try:
+        draws = _Draws(graph)
         for draw in range(num_draws):
             draws.run(seed + draw)
+        return draws.verdict()
     except Exception as error:  # foreign code
         return InstanceCheck(Degenerate.OUT_OF_MEMORY if is_starved(error) else Degenerate.RAISES, describe(error))
-    return draws.verdict()
 
 
 class _Draws:
