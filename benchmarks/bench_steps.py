@@ -1,8 +1,8 @@
-"""PassBench's SQL steps at the paper's size: how long each takes, and the most memory that the build held.
+"""A build of PassBench at the paper's size: how long its stages and SQL steps take, and the most memory that it held.
 
 `python -m benchmarks.bench_steps` synthesises 279,000 instances (9,300 subgraphs, about 800 op sequences, ten shapes in
-three dtypes) in a corpus of its own and runs the steps in a child: groups, a stand-in for selection (the 200 sequences
-of most instances per kind), both sides. `--rows` asks for another number, `--keep DIR` leaves the corpus.
+three dtypes) in a corpus of its own and builds in a child, as `passnet bench build --no-check` does: groups, selection
+by hidden Markov models, leaks, both sides. `--rows` asks for another number, `--keep DIR` leaves the corpus.
 """
 
 from __future__ import annotations
@@ -21,15 +21,10 @@ from typing import Any
 
 import duckdb
 
-from storage.bench_steps import (
-    BENCH_TABLES,
-    EVALUATION_STEPS,
-    TRAINING_STEPS,
-    choose_training,
-    chosen_tables,
-    make_groups,
-    split_selected,
-)
+from passbench.choice import ChoiceConfig
+from storage.bench_build import TaskBuild
+from storage.bench_rows import BuildConfig
+from storage.bench_steps import BENCH_TABLES, EVALUATION_STEPS, SIGMA, TRAINING_STEPS
 from storage.corpus import Corpus
 from storage.fingerprints import op_sequence_xxh3
 from storage.queries import BENCH_VIEWS, query_text
@@ -37,7 +32,7 @@ from storage.records import rows_to_table
 
 Row = dict[str, Any]
 DTYPES = ("float32", "float16", "bfloat16")
-SHAPES, ROWS, SEQUENCES, FAMILIES, SELECTED = 10, 279_000, 1_025, 400, 200
+SHAPES, ROWS, SEQUENCES, FAMILIES = 10, 279_000, 1_025, 400
 _ROWS_PER_COMMIT = 30_000
 _OPS = (
     "linear gelu add mul relu conv2d batch_norm layer_norm view permute reshape matmul softmax cat sigmoid silu".split()
@@ -64,24 +59,26 @@ def synthesise(root: Path, num_rows: int, seed: int = 0) -> None:
                 rows = []
 
 
-def run_steps(root: Path) -> Row:
-    """Run the steps as a build does; returns seconds in all and per step (each again), rows, and peak memory in MiB."""
-    corpus = Corpus.open(root)
-    begin = time.perf_counter()
-    with corpus.connect(BENCH_TABLES) as connection:
-        make_groups(connection)
-        split_selected(connection, _selected(connection))
-        choose_training(connection, [])
-        tables = chosen_tables(connection)
+def run_build(root: Path) -> Row:
+    """Build as `passnet bench build --no-check` does; returns seconds in all and per stage, of each SQL step run again,
+    rows, and peak memory in MiB."""
+    stages: list[tuple[str, float]] = []
+    with Corpus.open(root) as corpus, corpus.connect(BENCH_TABLES) as connection:
+        begin = time.perf_counter()
+        config = BuildConfig(ChoiceConfig(), SIGMA, checked=False)
+        build = TaskBuild(connection, config, on_stage=lambda name: stages.append((name, time.perf_counter())))
+        tables = build.make()
         total = time.perf_counter() - begin
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        ends = [*(started for _, started in stages[1:]), begin + total]
+        took = {name: end - started for (name, started), end in zip(stages, ends, strict=True)}
         steps = {step: _time_step(connection, step) for step in (*BENCH_VIEWS, *EVALUATION_STEPS, *TRAINING_STEPS)}
     rows = {table: found.num_rows for table, found in tables.items()}
-    return {"seconds": total, "peak_mib": peak, "steps": steps, "rows": rows}
+    return {"seconds": total, "peak_mib": peak, "stages": took, "steps": steps, "rows": rows}
 
 
 def main() -> None:
-    """Synthesise, run the steps in a child, print."""
+    """Synthesise, build in a child, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--keep", type=Path)
@@ -89,7 +86,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     if arguments.run:
-        print(json.dumps(run_steps(arguments.run)))
+        print(json.dumps(run_build(arguments.run)))
         return
     with tempfile.TemporaryDirectory() as folder:
         root = arguments.keep or Path(folder) / "corpus"
@@ -101,7 +98,8 @@ def main() -> None:
 
 
 def _report(found: Row) -> str:
-    lines = [f"{step:24}{seconds:8.2f} s {rows:9} rows" for step, (seconds, rows) in found["steps"].items()]
+    lines = [f"{stage:32}{seconds:8.2f} s" for stage, seconds in found["stages"].items()]
+    lines += [f"{step:24}{seconds:8.2f} s {rows:9} rows" for step, (seconds, rows) in found["steps"].items()]
     lines += [f"{table:24}           {rows:9} rows" for table, rows in found["rows"].items()]
     return "\n".join([*lines, f"all: {found['seconds']:.2f} s, at most {found['peak_mib']:.0f} MiB"])
 
@@ -112,13 +110,6 @@ def _time_step(connection: duckdb.DuckDBPyConnection, step: str) -> tuple[float,
     seconds = time.perf_counter() - begin
     (count,) = connection.execute("SELECT count(*) FROM again").fetchone() or (0,)
     return seconds, count
-
-
-def _selected(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str]]:
-    sql = "SELECT kind, op_sequence_xxh3 FROM bench_sequences WHERE kind <> 'single_op' QUALIFY row_number() OVER "
-    return connection.execute(
-        f"{sql} (PARTITION BY kind ORDER BY num_instances DESC, op_sequence_xxh3) <= {SELECTED}"
-    ).fetchall()
 
 
 def _sequence(chance: random.Random) -> tuple[tuple[str, ...], list[str]]:
