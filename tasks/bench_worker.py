@@ -65,7 +65,7 @@ def _check(payload: bytes, seed: int, num_draws: int) -> InstanceCheck:
 
     try:
         program = program_from_bytes(payload)
-    except Exception as error:  # a text that is no program, in as many ways as there are
+    except Exception as error:  # foreign code: a text that is no program, in as many ways as there are
         return InstanceCheck(Degenerate.RAISES, describe(error))
     return check_instance(program, seed, num_draws)
 
