@@ -108,12 +108,17 @@ def test_task_json_says_what_members_take_and_return(corpus: Corpus, exported: P
 
 
 def test_task_json_has_the_newest_time_and_check_of_a_member(exported: Path) -> None:
+    """A check holds for all that have the structure and dtype of the instance that was run."""
     first, *others = told(exported, SHAPES)["members"]
     (baseline,) = first["baselines"]
     assert (baseline["backend"], baseline["device"], baseline["latency_us"]) == ("eager", "cpu:Xeon", 50.0)
     assert (baseline["device_us"], baseline["iqr_frac"], baseline["stable"]) == (None, 0.1, True)
-    assert (first["null_floor"]["algorithm"], first["null_floor"]["zeros_level"]) == ("check/10", -2)
-    assert all((row["baselines"], row["null_floor"]) == ([], None) for row in others)
+    for row in (first, *others):
+        floor = row["null_floor"]
+        assert (floor["algorithm"], floor["zeros_level"]) == ("check/10", -2)
+        assert floor["checked_instance"] == first["instance_sha256"]
+    assert all(row["baselines"] == [] for row in others)
+    assert all(row["null_floor"] is None for row in told(exported, ONE)["members"])
 
 
 def test_task_json_has_the_tolerances_that_outputs_are_compared_with(exported: Path) -> None:
