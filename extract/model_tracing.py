@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_map
 from extract.failure import Reason, SubjectError
 from extract.graph import Graph, TensorMeta, TensorRef
 from extract.model_ref import ModelRef, Trace
+from extract.program_prefix import Prefix
 from extract.recorder import NeedsFakeTensors
 from extract.sources import Inputs, Preparation, Prepared, prepare
 from extract.tracer import Recording, trace_module
@@ -105,30 +106,31 @@ def make_trace(prepared: Prepared, recording: Recording, build_seconds: float, t
     )
 
 
-def trace_prepared(prepared: Prepared) -> Recording:
-    """Trace what a source made ready, on the tensors it has; raises `SubjectError`.
+def trace_prepared(prepared: Prepared, prefix: Prefix | None = None) -> Recording:
+    """Trace what a source made ready, on the tensors it has, as far as `prefix` where given; raises `SubjectError`, and
+    `OpsDiffer` where it does not begin so.
 
     A failure that tells the source how to make better inputs is followed by another trial, `_MAX_TRIALS` in all.
     """
     for _ in range(_MAX_TRIALS - 1):
         try:
-            return _trace_once(prepared)
+            return _trace_once(prepared, prefix)
         except SubjectError as failure:
             if prepared.learn is None or not prepared.learn(failure):
                 raise
-    return _trace_once(prepared)
+    return _trace_once(prepared, prefix)
 
 
-def _trace_once(prepared: Prepared) -> Recording:
+def _trace_once(prepared: Prepared, prefix: Prefix | None) -> Recording:
     inputs, subject = prepared.make_inputs(0), prepared.model.model_id
     try:
-        return trace_module(prepared.module, inputs.args, inputs.kwargs, subject=subject)
+        return trace_module(prepared.module, inputs.args, inputs.kwargs, subject=subject, prefix=prefix)
     except NeedsFakeTensors:
         log.info("%s uses autocast: tracing on fake tensors", subject)
     fake_mode = FakeTensorMode()
     to_fake(prepared.module, fake_mode)
     inputs = _fake_inputs(inputs, fake_mode)
-    return trace_module(prepared.module, inputs.args, inputs.kwargs, subject=subject)
+    return trace_module(prepared.module, inputs.args, inputs.kwargs, subject=subject, prefix=prefix)
 
 
 def describe_use(prepared: Prepared, graphs: Sequence[Graph]) -> ModelRef:

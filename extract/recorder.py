@@ -24,6 +24,7 @@ from extract.custom_schemas import is_custom
 from extract.exposed_memory import EXPOSING_NAMES
 from extract.failure import Reason, SubjectError
 from extract.graph import Arg, ArgSlice, Node, OpRef, OutputMeta, Ref, iter_refs
+from extract.program_prefix import EndOfPrefix
 from extract.spelling import UnknownCallable, spell_call
 from extract.statistics import dtype_name
 from extract.tensor_identity import TensorIdentity
@@ -67,7 +68,8 @@ class NeedsFakeTensors(Exception):
 class Recorder(TorchFunctionMode):
     """Records into `nodes` and `reads`; `failure` keeps a `SubjectError` that foreign code may have swallowed.
 
-    `valueless` is None when the run is on real tensors. `witness` watches whenever no recorded call runs.
+    `valueless` is None when the run is on real tensors. `witness` watches whenever no recorded call runs. After
+    `last_call` calls the run is ended by `EndOfPrefix`.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Recorder(TorchFunctionMode):
         subject: str,
         valueless: Valueless | None,
         witness: Witness,
+        last_call: int | None = None,
     ) -> None:
         super().__init__()
         self.nodes = nodes
@@ -89,6 +92,7 @@ class Recorder(TorchFunctionMode):
         self._exposed = identity.origins.exposed
         self._behaviours = behaviours()
         self._inlining: list[FunctionType] = []
+        self._last_call = last_call
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -174,6 +178,8 @@ class Recorder(TorchFunctionMode):
         node = Node(op, target, node_args, node_kwargs, tuple(outputs))
         if outputs or has_effect(node):
             self.nodes.append(node)
+            if len(self.nodes) == self._last_call:
+                raise EndOfPrefix
         return returned
 
     def _bind(self, returned: Any, path: tuple[int, ...], outputs: list[OutputMeta], mutates: bool) -> Any:

@@ -18,7 +18,7 @@ which are listed apart as `ValueRead`. Rules that keep a replay true:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -27,8 +27,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from extract.assembly import assemble
 from extract.failure import Reason, SubjectError, describe
-from extract.graph import Graph, Node
+from extract.graph import Graph, Node, Ref
 from extract.model_ref import ValueRead
+from extract.program_prefix import EndOfPrefix, Prefix
 from extract.recorder import NeedsFakeTensors, Recorder
 from extract.tensor_identity import TensorIdentity, children
 from extract.valueless import Valueless
@@ -39,18 +40,29 @@ TensorMode = Literal["meta", "fake", "real"]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one run of a module yields; `constants` are the tensors of that kind themselves, by name."""
+    """What one run of a module yields; `constants` are the tensors of that kind themselves, by name. `calls` and
+    `results` are the program as recorded, before what nobody uses was left out."""
 
     graph: Graph
     value_reads: tuple[ValueRead, ...]
     tensor_mode: TensorMode
     constants: Mapping[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
+    calls: Sequence[Node] = ()
+    results: Sequence[Ref] = ()
 
 
 def trace_module(
-    module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None = None, *, subject: str
+    module: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    subject: str,
+    prefix: Prefix | None = None,
 ) -> Recording:
     """Run `module(*args, **kwargs)` once without gradients and return its graph.
+
+    With `prefix` the run ends after its calls, and the graph returns what the rest of the program would use; raises
+    `OpsDiffer` where the run began otherwise.
 
     The tensors' kind decides the mode: any meta tensor among parameters, buffers and inputs makes it meta, else any
     fake one fake, else real. Data inputs are the tensors in the arguments, in forward's order. Mutates the module as
@@ -67,16 +79,22 @@ def trace_module(
     if valueless is None:
         identity.origins.remember_existing()
     witness = Witness(identity, subject, is_meta=tensor_mode == "meta")
-    recorder = Recorder(identity, nodes, subject, valueless, witness)
+    last_call = None if prefix is None else len(prefix.op_names)
+    recorder = Recorder(identity, nodes, subject, valueless, witness, last_call)
     returned = _run(recorder, witness, module, args, dict(kwargs or {}), subject)
-    recorder.finish(list(flatten_tensors(returned)))
-    outputs = [identity.ref_of(tensor) for tensor in flatten_tensors(returned)]
-    if not outputs:
-        raise SubjectError(subject, Reason.NO_TENSOR_OUTPUT, f"forward returned {type(returned).__qualname__}")
+    outputs: Sequence[Ref]
+    if prefix is not None:
+        prefix.check(nodes)
+        outputs = prefix.results
+    else:
+        recorder.finish(list(flatten_tensors(returned)))
+        outputs = [identity.ref_of(tensor) for tensor in flatten_tensors(returned)]
+        if not outputs:
+            raise SubjectError(subject, Reason.NO_TENSOR_OUTPUT, f"forward returned {type(returned).__qualname__}")
     metas = [lifted.meta for lifted in identity.lifted]
     graph, value_reads = assemble(recorder.nodes, metas, outputs, recorder.reads)
     constants = {lifted.meta.name: lifted.tensor for lifted in identity.lifted if lifted.meta.kind == "constant"}
-    return Recording(graph, value_reads, tensor_mode, constants)
+    return Recording(graph, value_reads, tensor_mode, constants, tuple(nodes), tuple(outputs))
 
 
 def flatten_tensors(container: Any) -> Iterator[torch.Tensor]:
@@ -94,6 +112,8 @@ def _run(recorder: Recorder, witness: Witness, module: torch.nn.Module, args: An
             returned = module(*args, **kwargs)
     except (SubjectError, NeedsFakeTensors):
         raise
+    except EndOfPrefix:
+        returned = None
     except MemoryError as error:
         raise SubjectError(subject, Reason.OUT_OF_MEMORY, describe(error)) from error
     except Exception as error:  # foreign code

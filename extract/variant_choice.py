@@ -17,8 +17,10 @@ from extract.index_bounds import out_of_bounds
 from extract.model_ref import ModelRef
 from extract.model_tracing import describe_use, trace_prepared
 from extract.module_state import ModuleState
+from extract.program_prefix import OpsDiffer, Prefix, find_prefix
 from extract.shape_configs import BATCH_ONLY, CONFIGS, HELD_OUT, Resize, Sizes, choose_table, load_table, scale_sizes
 from extract.sources import Preparation, Prepared, prepare
+from extract.tracer import Recording
 
 # Trials without a success after which a model is taken to refuse a way altogether: one trial of a size may fail for
 # that size's own sake (half a window), three will not. The rows with whole factors come first.
@@ -27,15 +29,25 @@ _MAX_STAND_INS = 3  # trials of batch_only rows for one row
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """A traced program, or its first ops (`is_prefix`), and whether these are the ops of the model's own sizes in
+    float32, by name, as far as they go."""
+
+    graph: Graph
+    is_prefix: bool
+    has_same_ops: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """What stands for a row: a module and its inputs, the module's state before any run, and the graph in float32."""
+    """What stands for a row: a module and its inputs, the module's state before any run, and the program in float32."""
 
     shape_config: int
     table: str
     prepared: Prepared
     state: ModuleState
     is_rebuilt: bool
-    graph: Graph
+    program: Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +70,11 @@ class Deadline:
             raise SubjectError(subject, Reason.TIMEOUT, f"the model's variants took over {self._max_seconds} s")
 
 
-def run_again(prepared: Prepared, state: ModuleState, deadline: Deadline) -> Graph:
-    """Trace a module as if it was just built, and leave it so; raises `SubjectError`."""
+def run_again(prepared: Prepared, state: ModuleState, deadline: Deadline, prefix: Prefix | None = None) -> Recording:
+    """Trace a module as if it was just built, and leave it so; raises what `trace_prepared` raises."""
     deadline.check(prepared.model.model_id)
     try:
-        return trace_prepared(prepared).graph
+        return trace_prepared(prepared, prefix)
     finally:
         state.restore()
 
@@ -70,10 +82,17 @@ def run_again(prepared: Prepared, state: ModuleState, deadline: Deadline) -> Gra
 class Chooser:
     """Chooses inputs for rows, each with other sizes than those before; one build serves all rows where it can.
 
-    The model is built and traced at its own sizes at once; raises `SubjectError` where that fails.
+    The model is built and traced at its own sizes at once; raises `SubjectError` where that fails. `num_ops`: so many
+    of its ops are asked for; other traces end there, and rows are judged by them.
     """
 
-    def __init__(self, model_id: str, max_params: int | None = None, deadline: Deadline | None = None) -> None:
+    def __init__(
+        self,
+        model_id: str,
+        max_params: int | None = None,
+        deadline: Deadline | None = None,
+        num_ops: int | None = None,
+    ) -> None:
         self._model_id = model_id
         self._deadline = deadline or Deadline()
         self._max_params = max_params
@@ -81,16 +100,29 @@ class Chooser:
         self._state = ModuleState(self._prepared.module)
         self._own = self._prepared.sizes
         table = choose_table(self._prepared.model.modalities or (), self._own)
-        graph = run_again(self._prepared, self._state, Deadline())
-        self._base = Choice(0, table, self._prepared, self._state, False, graph)
+        recording = run_again(self._prepared, self._state, Deadline())
+        self._prefix = None if num_ops is None else find_prefix(recording.calls, recording.results, num_ops)
+        self._op_names = recording.graph.op_names
+        program = Program(recording.graph, False, True)
+        self._base = Choice(0, table, self._prepared, self._state, False, program)
         self._seen = {_key(self._own)}
         self._vain = {False: 0, True: 0}
-        self.op_names = self._base.graph.op_names
 
     @property
     def model(self) -> ModelRef:
         """The model's record, with what its program uses."""
-        return describe_use(self._prepared, [self._base.graph])
+        return describe_use(self._prepared, [self._base.program.graph])
+
+    def trace(self, prepared: Prepared, state: ModuleState) -> Program:
+        """Trace a module as far as its ops are asked for, or whole where they are not those of the model's own sizes;
+        raises `SubjectError`."""
+        if self._prefix is not None:
+            try:
+                return Program(run_again(prepared, state, self._deadline, self._prefix).graph, True, True)
+            except OpsDiffer:
+                pass
+        graph = run_again(prepared, state, self._deadline).graph
+        return Program(graph, False, graph.op_names == self._op_names)
 
     def choose(self, config: int) -> Choice | SubjectError:
         """Return what stands for a row, or why nothing does (shape_refused, duplicate_config, timeout)."""
@@ -105,7 +137,7 @@ class Chooser:
             if isinstance(choice, SubjectError):
                 refusals.append(f"{choice.reason}: {choice.detail}")
                 continue
-            if choice.graph.op_names == self.op_names:
+            if choice.program.has_same_ops:
                 return choice
             if kept is None or choice.table == BATCH_ONLY:
                 kept = choice
@@ -147,7 +179,7 @@ class Chooser:
         self._seen.add(_key(candidate.sizes))
         choice = self._trace(config, candidate)
         if self._changes_more_than_batch(candidate.sizes):
-            is_vain = isinstance(choice, SubjectError) or choice.graph.op_names != self.op_names
+            is_vain = isinstance(choice, SubjectError) or not choice.program.has_same_ops
             self._vain[candidate.is_rebuilt] = self._vain[candidate.is_rebuilt] + 1 if is_vain else -(1 << 30)
         return choice
 
@@ -161,12 +193,12 @@ class Chooser:
                 return SubjectError(self._model_id, Reason.SHAPE_REFUSED, "its source makes inputs of one size alone")
             else:
                 prepared, state = self._prepared.with_sizes(candidate.sizes), self._state
-            graph = run_again(prepared, state, self._deadline)
+            program = self.trace(prepared, state)
         except SubjectError as failure:
             return failure
-        if beyond := out_of_bounds(graph):
+        if beyond := out_of_bounds(program.graph):
             return SubjectError(self._model_id, Reason.SHAPE_REFUSED, beyond)
-        return Choice(config, candidate.table, prepared, state, candidate.is_rebuilt, graph)
+        return Choice(config, candidate.table, prepared, state, candidate.is_rebuilt, program)
 
 
 def _key(sizes: Sizes) -> tuple[tuple[str, int], ...]:

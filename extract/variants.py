@@ -22,7 +22,7 @@ from extract.model_ref import ModelRef
 from extract.module_state import ModuleState
 from extract.shape_configs import CONFIGS, DTYPES, HELD_OUT, Sizes
 from extract.sources import Inputs, Prepared
-from extract.variant_choice import Choice, Chooser, Deadline, run_again
+from extract.variant_choice import Choice, Chooser, Deadline, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class Variant:
 
     `sizes` are the absolute sizes of its inputs' axes; `table` names whose row they are: the modality's own or
     `batch_only`, which stands in where the model refuses the row. `is_rebuilt`: by a module made for this size.
-    `has_same_ops`: the op names are those of variant (0, float32), in the same order.
+    `has_same_ops`: the op names are those of variant (0, float32), in the same order. `is_prefix`: the graph is the
+    first ops of the program, and returns what the others use of them.
     """
 
     shape_config: int
@@ -41,6 +42,7 @@ class Variant:
     table: str
     is_rebuilt: bool
     has_same_ops: bool
+    is_prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,12 @@ def trace_variants(
     held_out: bool = True,
     max_params: int | None = None,
     max_seconds: float | None = None,
+    num_ops: int | None = None,
 ) -> VariantTraces:
     """Trace a model at each shape config in each dtype; `held_out` adds rows 10 and 11 in float32 alone.
+
+    With `num_ops` so many ops of the program are asked for: all but variant (0, float32) are traced so far alone, where
+    that saves something and their ops are the same. Rows that a model would refuse later on are then not refused.
 
     After `max_seconds` no more traces begin and what is left is missing, `timeout`; None: no bound. Which row of
     `batch_only` stands in for a refused one depends on the rows before it: equal calls give equal variants.
@@ -83,7 +89,7 @@ def trace_variants(
     """
     started = time.perf_counter()
     deadline = Deadline(max_seconds)
-    chooser = Chooser(model_id, max_params, deadline)
+    chooser = Chooser(model_id, max_params, deadline, num_ops)
     built = time.perf_counter()
     asked = [(config, dtypes) for config in configs] + [(config, ("float32",)) for config in HELD_OUT if held_out]
     variants: list[Variant] = []
@@ -96,7 +102,7 @@ def trace_variants(
         else:
             missing += [MissingVariant(config, dtype, choice.reason, choice.detail) for dtype in wanted]
     for dtype in dict.fromkeys(dtype for _, wanted in asked for dtype in wanted):
-        for outcome in _trace_in(dtype, [choice for choice, wanted in choices if dtype in wanted], chooser, deadline):
+        for outcome in _trace_in(dtype, [choice for choice, wanted in choices if dtype in wanted], chooser):
             if isinstance(outcome, Variant):
                 variants.append(outcome)
             else:
@@ -118,12 +124,10 @@ def with_dtype(prepared: Prepared, dtype: torch.dtype) -> Prepared:
     return replace(prepared, make_inputs=make_inputs)
 
 
-def _trace_in(
-    dtype: str, choices: Sequence[Choice], chooser: Chooser, deadline: Deadline
-) -> Iterator[Variant | MissingVariant]:
+def _trace_in(dtype: str, choices: Sequence[Choice], chooser: Chooser) -> Iterator[Variant | MissingVariant]:
     """Yield each choice's variant in one dtype, or why there is none."""
     if dtype == "float32":
-        yield from (_variant(choice, dtype, choice.graph, chooser.op_names) for choice in choices)
+        yield from (_variant(choice, dtype, choice.program) for choice in choices)
         return
     try:
         states = _cast_modules(choices, getattr(torch, dtype))
@@ -132,35 +136,36 @@ def _trace_in(
         yield from (MissingVariant(choice.shape_config, dtype, Reason.DTYPE_UNSUPPORTED, detail) for choice in choices)
         return
     for choice in choices:
-        graph = _cast_graph(choice, dtype, states[id(choice.prepared.module)], deadline)
-        if isinstance(graph, SubjectError):
-            yield MissingVariant(choice.shape_config, dtype, graph.reason, graph.detail)
+        program = _cast_program(choice, dtype, states[id(choice.prepared.module)], chooser)
+        if isinstance(program, SubjectError):
+            yield MissingVariant(choice.shape_config, dtype, program.reason, program.detail)
         else:
-            yield _variant(choice, dtype, graph, chooser.op_names)
+            yield _variant(choice, dtype, program)
 
 
-def _cast_graph(choice: Choice, dtype: str, state: ModuleState, deadline: Deadline) -> Graph | SubjectError:
-    """Return the graph of a cast module on cast inputs, or why there is none (dtype_unsupported, timeout)."""
+def _cast_program(choice: Choice, dtype: str, state: ModuleState, chooser: Chooser) -> Program | SubjectError:
+    """Return the program of a cast module on cast inputs, or why there is none (dtype_unsupported, timeout)."""
     subject = choice.prepared.model.model_id
     try:
-        graph = run_again(with_dtype(choice.prepared, getattr(torch, dtype)), state, deadline)
+        program = chooser.trace(with_dtype(choice.prepared, getattr(torch, dtype)), state)
     except SubjectError as failure:
         if failure.reason is Reason.TIMEOUT:
             return failure
         return SubjectError(subject, Reason.DTYPE_UNSUPPORTED, f"{failure.reason}: {failure.detail}")
-    refused = find_refused_call(graph)
-    return graph if refused is None else SubjectError(subject, Reason.DTYPE_UNSUPPORTED, refused)
+    refused = find_refused_call(program.graph)
+    return program if refused is None else SubjectError(subject, Reason.DTYPE_UNSUPPORTED, refused)
 
 
-def _variant(choice: Choice, dtype: str, graph: Graph, op_names: Sequence[str]) -> Variant:
+def _variant(choice: Choice, dtype: str, program: Program) -> Variant:
     return Variant(
         choice.shape_config,
         dtype,
-        graph,
+        program.graph,
         choice.prepared.sizes,
         choice.table,
         choice.is_rebuilt,
-        graph.op_names == op_names,
+        program.has_same_ops,
+        program.is_prefix,
     )
 
 

@@ -34,10 +34,11 @@ OPS_CHANGED: Final = "ops_changed"
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A variant and its graph."""
+    """A variant and its graph, or the first ops of it (`is_prefix`), which are then those of the model's own."""
 
     variant: Variant
     graph: Graph
+    is_prefix: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Generalizer:
         self._absent = [entry for entry in absent if entry.shape_config not in HELD_OUT]
         self._base_cutter = FormedCutter(self.base)
         self._cutters = [self._base_cutter if entry is own[0] else FormedCutter(entry.graph) for entry in traced]
-        self._alignments = [align(self.base.op_names, entry.graph.op_names) for entry in traced]
+        self._alignments = [_alignment(self.base, entry) for entry in traced]
         self._fitters: dict[tuple[int, ...], Fitter] = {}
 
     def generalize(self, start: int, end: int, single_op_sha256: str | None = None) -> Generalization:
@@ -174,6 +175,12 @@ class Generalizer:
             refs = node.refs()
             found.append(any(is_input[ref.index] if isinstance(ref, TensorRef) else found[ref.index] for ref in refs))
         return found
+
+
+def _alignment(base: Graph, entry: Traced) -> Alignment:
+    if entry.is_prefix:
+        return Alignment(range(len(entry.graph.nodes)))
+    return align(base.op_names, entry.graph.op_names)
 
 
 def _depends_on_remainders(node: Node) -> bool:

@@ -34,7 +34,16 @@ VARIANTS = pa.schema(
         column("model_id", pa.string(), _MODEL, null=False),
         column("shape_config", pa.int32(), f"{_SHAPE_CONFIG} 10 and 11 are held out.", null=False),
         column("dtype", pa.string(), _DTYPE, null=False),
-        column("signature_sha256", pa.string(), "Identity of the variant's graph, no row of graphs; null: none."),
+        column(
+            "num_ops",
+            pa.int32(),
+            "Ops that were traced, the first of the program, or asked for where there is no variant; null: all.",
+        ),
+        column(
+            "signature_sha256",
+            pa.string(),
+            "Identity of these ops as a graph that returns what the others use of them, no row of graphs; null: none.",
+        ),
         column("sizes", SIZES_TYPE, "Sizes of the axes of the inputs; null where the inputs have no such axis."),
         column("shape_table", pa.string(), "Whose row it is: the modality's, or batch_only where that is refused."),
         column("is_rebuilt", pa.bool_(), "Whether the module was made for these sizes."),

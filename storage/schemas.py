@@ -34,7 +34,7 @@ from storage.mining_schemas import (
 )
 from storage.timing_schemas import ENVIRONMENTS, PROFILE_RUNS, TIMINGS
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(
@@ -389,7 +389,7 @@ KEYS: Final[dict[str, tuple[str, ...]]] = {
     "kernel_curves": ("signature_sha256", "target", "counter", "is_exact"),
     "fusion_boundaries": ("signature_sha256", "target", "counter", "is_exact", "position"),
     "window_counts": ("window_key",),
-    "variants": ("model_id", "shape_config", "dtype"),
+    "variants": ("model_id", "shape_config", "dtype", "num_ops"),
     "generalizations": ("subgraph_sha256",),
     "instances": ("subgraph_sha256", "shape_config", "dtype"),
     "missing_instances": ("subgraph_sha256", "shape_config", "dtype"),

@@ -133,15 +133,17 @@ def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missin
     for variant in present:
         signature = signature_sha256(variant.graph)
         own = Variant(header["model_id"], signature, variant.shape_config, variant.dtype, variant.sizes)
-        traced.append(Traced(own, variant.graph))
+        traced.append(Traced(own, variant.graph, variant.is_prefix))
         row = {"signature_sha256": signature, "sizes": sizes_row(variant.sizes), "shape_table": variant.table}
         row |= {"is_rebuilt": variant.is_rebuilt, "has_same_ops": variant.has_same_ops}
+        row["num_ops"] = len(variant.graph.nodes)
         rows.append({**_key(header, variant), **row})
     absent: list[Missing] = []
     for entry in missing:
         detail = " ".join(entry.detail.split())[:300]
         absent.append(Missing(entry.shape_config, entry.dtype, str(entry.reason), detail))
-        rows.append({**_key(header, entry), "reason": str(entry.reason), "detail": detail})
+        told = {"num_ops": _num_asked(header), "reason": str(entry.reason), "detail": detail}
+        rows.append({**_key(header, entry), **told})
     return traced, absent, rows
 
 
@@ -162,8 +164,14 @@ def _traces(header: Header, payload: bytes) -> tuple[Sequence[TracedVariant], Se
         return recorded_variants(header["model_id"], graph_from_payload(payload), max_seconds=header["max_seconds"])
     from extract.variants import trace_variants
 
-    found = trace_variants(header["model_id"], max_params=header["max_params"], max_seconds=header["max_seconds"])
+    bounds = {"max_params": header["max_params"], "max_seconds": header["max_seconds"]}
+    found = trace_variants(header["model_id"], **bounds, num_ops=_num_asked(header))
     return found.variants, found.missing
+
+
+def _num_asked(header: Header) -> int:
+    """Return how many of the graph's first ops the ranges lie in."""
+    return max(end for _, end, _ in header["ranges"])
 
 
 def _key(header: Header, entry: Any) -> Row:

@@ -9,7 +9,11 @@ SELECT
     any_value(sizes) AS sizes
 FROM instances
 JOIN generalizations USING (subgraph_sha256)
-JOIN variants ON variants.model_id = instances.model_id AND variants.shape_config = instances.shape_config AND variants.dtype = instances.dtype
+JOIN variants ON
+    variants.model_id = instances.model_id
+    AND variants.shape_config = instances.shape_config
+    AND variants.dtype = instances.dtype
+    AND variants.signature_sha256 = instances.signature_sha256
 GROUP BY ALL
 HAVING count(*) = 3 AND max(num_bytes) <= $max_bytes
 ORDER BY ALL

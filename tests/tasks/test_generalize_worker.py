@@ -33,6 +33,12 @@ def ask(stored: dict[str, Any], **changes: object) -> tuple[dict[str, Any], byte
         return sandbox.request({**header, "ranges": [[4, 12, None], [0, 6, None]], **BOUNDS, **changes}, payload)
 
 
+def last_op(stored: dict[str, Any]) -> list[Any]:
+    """Return the last op of the graph as a range, by a key that no other has."""
+    (row,) = stored["graphs"].to_pylist()
+    return [row["num_ops"] - 1, row["num_ops"], "f" * 64]
+
+
 def rows_of(payload: bytes, table: str) -> list[dict[str, Any]]:
     return tables_from_bytes(payload)[table].to_pylist()
 
@@ -94,7 +100,7 @@ def test_what_moves_too_many_bytes_is_missing_for_that(stored: dict[str, Any]) -
 def test_a_graph_without_a_model_gets_the_sizes_that_can_be_read_from_its_record(stored: dict[str, Any]) -> None:
     reply, payload = ask(stored, recorded=True, model_id="import/test_vit")
     assert "failure" not in reply
-    _, traced = ask(stored)
+    _, traced = ask(stored, ranges=[[4, 12, None], last_op(stored)])  # traced whole, too
     by_model = {
         (row["sizes"]["batch"], row["sizes"]["height"], row["dtype"]): row
         for row in rows_of(traced, "variants")
@@ -110,6 +116,17 @@ def test_a_graph_without_a_model_gets_the_sizes_that_can_be_read_from_its_record
             assert row["signature_sha256"] == same["signature_sha256"]
             equal += 1
     assert equal >= 6
+
+
+def test_variants_end_with_the_last_range_and_instances_are_those_of_whole_ones(stored: dict[str, Any]) -> None:
+    first, last = [4, 12, None], last_op(stored)
+    _, begun = ask(stored, ranges=[first])
+    _, whole = ask(stored, ranges=[first, last])
+    assert {row["num_ops"] for row in rows_of(begun, "variants")} == {12, last[1]}
+    assert {row["num_ops"] for row in rows_of(whole, "variants")} == {last[1]}
+    kept = [row for row in rows_of(whole, "instances") if row["subgraph_sha256"] != last[2]]
+    for one, other in zip(rows_of(begun, "instances"), kept, strict=True):
+        assert one == {**other, "signature_sha256": one["signature_sha256"]}
 
 
 def test_a_model_that_is_traced_otherwise_now_is_refused(stored: dict[str, Any]) -> None:
