@@ -7,7 +7,8 @@ Sharper than `extract.cut.VIEW_OPS`, which names every op that may: where the ou
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from extract.canonical import is_random
 from extract.graph import (
@@ -41,12 +42,40 @@ _RESHAPES = frozenset("reshape flatten ravel reshape_as".split())
 _NUM_BYTES = {"complex128": 16, "complex64": 8, "complex32": 4, "bool": 1, "bfloat16": 2}
 
 
-def facts_of(graph: Graph) -> dict[Ref, Meta]:
+class GraphFacts(Mapping[Ref, Meta]):
+    """The record of every value of a graph that has one, looked up as it is asked for: a cut asks for few."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def __getitem__(self, ref: Ref) -> Meta:
+        found = self.get(ref)
+        if found is None:
+            raise KeyError(ref)
+        return found
+
+    def get(self, key: Ref, default: Any = None) -> Any:
+        """Return the record of a value, `default` where it has none."""
+        graph, index = self._graph, key.index
+        if type(key) is TensorRef:
+            return graph.tensors[index] if 0 <= index < len(graph.tensors) else default
+        for output in graph.nodes[index].outputs if 0 <= index < len(graph.nodes) else ():
+            if output.path == key.path:  # pyright: ignore[reportAttributeAccessIssue]
+                return output
+        return default
+
+    def __iter__(self) -> Iterator[Ref]:
+        yield from map(TensorRef, range(len(self._graph.tensors)))
+        for index, node in enumerate(self._graph.nodes):
+            yield from (OpRef(index, output.path) for output in node.outputs)
+
+    def __len__(self) -> int:
+        return len(self._graph.tensors) + sum(len(node.outputs) for node in self._graph.nodes)
+
+
+def facts_of(graph: Graph) -> GraphFacts:
     """Return the record of every value of a graph that has one."""
-    facts: dict[Ref, Meta] = {TensorRef(index): meta for index, meta in enumerate(graph.tensors)}
-    for index, node in enumerate(graph.nodes):
-        facts.update({OpRef(index, output.path): output for output in node.outputs})
-    return facts
+    return GraphFacts(graph)
 
 
 def is_view(node: Node, facts: Facts) -> bool:

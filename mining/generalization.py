@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from extract.call_forms import FormedCall
 from extract.cut import CutError
 from extract.formed_cut import FormedCut, FormedCutter
 from extract.graph import Arg, Graph, Node, OpRef, TensorRef
@@ -34,11 +35,13 @@ OPS_CHANGED: Final = "ops_changed"
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """A variant and its graph, or the first ops of it (`is_prefix`), which are then those of the model's own."""
+    """A variant and its graph, or the first ops of it (`is_prefix`), which are then those of the model's own; its calls
+    where they are formed already."""
 
     variant: Variant
     graph: Graph
     is_prefix: bool = False
+    calls: Sequence[FormedCall] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,10 @@ class Generalizer:
         self._traced = traced
         self._is_stepwise = has_refusals or any(map(_depends_on_remainders, self.base.nodes))
         self._absent = [entry for entry in absent if entry.shape_config not in HELD_OUT]
-        self._base_cutter = FormedCutter(self.base)
-        self._cutters = [self._base_cutter if entry is own[0] else FormedCutter(entry.graph) for entry in traced]
+        self._base_cutter = FormedCutter(self.base, own[0].calls)
+        self._cutters = [
+            self._base_cutter if entry is own[0] else FormedCutter(entry.graph, entry.calls) for entry in traced
+        ]
         self._alignments = [_alignment(self.base, entry) for entry in traced]
         self._fitters: dict[tuple[int, ...], Fitter] = {}
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from extract.canonical import bind, mutated_operands
@@ -44,32 +43,42 @@ class Cost:
 
 
 class CutCosts:
-    """Costs of the cuts of one graph: calls are counted once, so that each cut costs microseconds per op."""
+    """Costs of the cuts of one graph: a call is looked at once, when a cut first holds it; each cut then costs
+    microseconds per op."""
 
     def __init__(self, graph: Graph) -> None:
+        self._nodes = graph.nodes
         self._facts: Facts = facts_of(graph)
         self._sizes: dict[Ref, int] = {}
-        views = [(node, is_view(node, self._facts)) for node in graph.nodes]
-        self._reads = [() if view else tuple(_reads(node)) for node, view in views]
-        self._bases = [_base(node, view) for node, view in views]
-        flop = [0.0 if view else call_flop(node, self._facts) for node, view in views]
-        self._flop_before = list(accumulate([count or 0.0 for count in flop], initial=0.0))
-        self._unknown_before = list(accumulate([count is None for count in flop], initial=0))
+        self._calls: dict[int, _Call] = {}
 
     def cost(self, start: int, end: int, outline: Outline) -> Cost:
         """Return the cost of ops [start, end), whose `Cutter.outline` it is."""
-        is_known = self._unknown_before[start] == self._unknown_before[end]
-        num_flop = self._flop_before[end] - self._flop_before[start] if is_known else None
+        try:
+            counts = [self._call(index).num_flop for index in range(start, end)]
+        except ValueError:  # a dtype of unknown size
+            return Cost(None, None)
+        num_flop = None if None in counts else sum([count or 0.0 for count in counts])
         try:
             num_bytes = self._bytes_read(start, end) + self._bytes_written(start, outline.results)
         except (KeyError, ValueError):  # a value without a record, or of a dtype of unknown size
             num_bytes = None
         return Cost(num_bytes, num_flop)
 
+    def _call(self, index: int) -> _Call:
+        found = self._calls.get(index)
+        if found is None:
+            node = self._nodes[index]
+            view = is_view(node, self._facts)
+            reads = () if view else tuple(_reads(node))
+            found = _Call(reads, _base(node, view), 0.0 if view else call_flop(node, self._facts))
+            self._calls[index] = found
+        return found
+
     def _bytes_read(self, start: int, end: int) -> int:
         seen: dict[Ref, dict[Ref, int]] = {}
         for index in range(start, end):
-            for ref, most in self._reads[index]:
+            for ref, most in self._call(index).reads:
                 source = self._source(ref, start)
                 if type(source) is TensorRef or source.index < start:
                     views = seen.setdefault(source, {})
@@ -94,11 +103,20 @@ class CutCosts:
     def _source(self, ref: Ref, start: int) -> Ref:
         """Follow a view to the value of the cut, or the operand, whose memory it shows."""
         while type(ref) is OpRef and ref.index >= start:
-            base = self._bases[ref.index]
+            base = self._call(ref.index).base
             if base is None:
                 return ref
             ref = base
         return ref
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What a call reads (operand, bytes at most), the operand whose memory it returns, and its FLOP."""
+
+    reads: tuple[tuple[Ref, int | None], ...]
+    base: Ref | None
+    num_flop: float | None
 
 
 def cut_cost(graph: Graph) -> Cost:

@@ -119,7 +119,8 @@ def _generalized(generalizer: Generalizer, start: int, end: int, single_op_sha25
 
 def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missing], list[Row]]:
     """Return the variants of a model (or of a graph without one), those that are missing, and the rows of both."""
-    from extract.hashing import signature_sha256
+    from extract.call_forms import form_calls
+    from extract.hashing import hash_graph
     from mining.generalization import Missing, Traced
     from mining.instance import Variant
     from storage.instance_records import sizes_row
@@ -131,9 +132,10 @@ def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missin
     traced: list[Traced] = []
     rows: list[Row] = []
     for variant in present:
-        signature = signature_sha256(variant.graph)
+        calls = form_calls(variant.graph.nodes)
+        signature = hash_graph(variant.graph, calls).signature_sha256
         own = Variant(header["model_id"], signature, variant.shape_config, variant.dtype, variant.sizes)
-        traced.append(Traced(own, variant.graph, variant.is_prefix))
+        traced.append(Traced(own, variant.graph, variant.is_prefix, calls))
         row = {"signature_sha256": signature, "sizes": sizes_row(variant.sizes), "shape_table": variant.table}
         row |= {"is_rebuilt": variant.is_rebuilt, "has_same_ops": variant.has_same_ops}
         row["num_ops"] = len(variant.graph.nodes)
