@@ -19,7 +19,7 @@ from prefect import flow
 from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 
-from extract.sandbox import ChildFailed, Limits, StartFailed
+from extract.sandbox import GIB, ChildFailed, Limits, StartFailed
 from flows.generalize_plan import MAX_BYTES, MODEL_SECONDS, check_bounds
 from flows.in_order import commit_in_order
 from flows.mining_plan import check_kinds
@@ -43,6 +43,7 @@ from tasks.sandbox_pool import SandboxPool
 _WORKER = "tasks.generalize_worker"
 _GRAPHS_PER_SHARD = 4  # some half a minute of a worker
 _SHARDS_WAITING = 24  # done while one takes long, and lost with it by a kill: the largest models take ten minutes
+_RECYCLE_BYTES = 5 * GIB // 2  # a child holds 1.4 GiB once it has loaded what models import, which takes it 15 s
 _SPARE_SECONDS = 120.0  # beside the traces: building, cutting, hashing; after it the child is killed
 
 
@@ -123,7 +124,8 @@ def generalize_missing(
 
     Runs within a flow.
     """
-    limits = Limits(seconds=job.model_seconds + _SPARE_SECONDS)
+    seconds = job.model_seconds + _SPARE_SECONDS
+    limits = Limits(seconds=seconds, resident_bytes=4 * GIB, recycle_bytes=_RECYCLE_BYTES)
     pool = SandboxPool(num_workers, limits=limits, worker=_WORKER)
     session = GeneralizeSession(corpus, pool, job, _advance(reporter))
     reports: list[GeneralizeReport] = []
