@@ -29,13 +29,14 @@ _ANY_DTYPE = frozenset(
 )
 
 
-def find_refused_call(graph: Graph) -> str | None:
-    """Return the first call that no kernel takes for the dtypes of its operands, in words; None where there is none."""
+def find_refused_call(graph: Graph) -> tuple[int, str] | None:
+    """Return the first call that no kernel takes for the dtypes of its operands, by index and in words; None where
+    there is none."""
     dtypes: dict[Ref, str] = {TensorRef(index): tensor.dtype for index, tensor in enumerate(graph.tensors)}
     for index, node in enumerate(graph.nodes):
         problem = _problem(node, dtypes) if _is_judged(node.op) else None
         if problem is not None:
-            return f"op {index}: {node.op} {problem}"
+            return index, f"op {index}: {node.op} {problem}"
         for output in node.outputs:
             dtypes[OpRef(index, output.path)] = output.dtype
     return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from extract.assembly import live_nodes
-from extract.graph import Node, OpRef, Ref
+from extract.graph import Graph, Node, OpRef, Ref
 
 _MOST: Final = 0.75
 """A longer part is traced whole: little is saved, and all of it is known."""
@@ -50,3 +50,10 @@ def find_prefix(calls: Sequence[Node], results: Sequence[Ref], num_ops: int) -> 
     later = [ref for index in kept[num_ops:] for ref in calls[index].refs()]
     used = dict.fromkeys(ref for ref in (*later, *results) if isinstance(ref, OpRef) and ref.index < end)
     return Prefix(tuple([call.op for call in calls[:end]]), tuple(used))
+
+
+def first_ops(graph: Graph, num_ops: int) -> Graph:
+    """Return the first ops of a graph, which return what the others use of them."""
+    later = [ref for node in graph.nodes[num_ops:] for ref in node.refs()]
+    used = dict.fromkeys(ref for ref in (*later, *graph.outputs) if isinstance(ref, OpRef) and ref.index < num_ops)
+    return Graph(graph.nodes[:num_ops], graph.tensors, tuple(used))

@@ -31,11 +31,12 @@ _MAX_STAND_INS = 3  # trials of batch_only rows for one row
 @dataclass(frozen=True, slots=True)
 class Program:
     """A traced program, or its first ops (`is_prefix`), and whether these are the ops of the model's own sizes in
-    float32, by name, as far as they go."""
+    float32, by name, as far as they go. `refusal`: why it ends before the ops that were asked for."""
 
     graph: Graph
     is_prefix: bool
     has_same_ops: bool
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from extract.failure import Reason, SubjectError, describe
 from extract.graph import Graph
 from extract.model_ref import ModelRef
 from extract.module_state import ModuleState
+from extract.program_prefix import first_ops
 from extract.shape_configs import CONFIGS, DTYPES, HELD_OUT, Sizes
 from extract.sources import Inputs, Prepared
 from extract.variant_choice import Choice, Chooser, Deadline, Program
@@ -32,7 +33,8 @@ class Variant:
     `sizes` are the absolute sizes of its inputs' axes; `table` names whose row they are: the modality's own or
     `batch_only`, which stands in where the model refuses the row. `is_rebuilt`: by a module made for this size.
     `has_same_ops`: the op names are those of variant (0, float32), in the same order. `is_prefix`: the graph is the
-    first ops of the program, and returns what the others use of them.
+    first ops of the program, and returns what the others use of them; `refusal` says why it ends before those asked
+    for: at the first call that no kernel takes in this dtype.
     """
 
     shape_config: int
@@ -43,6 +45,7 @@ class Variant:
     is_rebuilt: bool
     has_same_ops: bool
     is_prefix: bool = False
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,12 @@ def _cast_program(choice: Choice, dtype: str, state: ModuleState, chooser: Choos
             return failure
         return SubjectError(subject, Reason.DTYPE_UNSUPPORTED, f"{failure.reason}: {failure.detail}")
     refused = find_refused_call(program.graph)
-    return program if refused is None else SubjectError(subject, Reason.DTYPE_UNSUPPORTED, refused)
+    if refused is None:
+        return program
+    index, said = refused
+    if not index or not program.has_same_ops:
+        return SubjectError(subject, Reason.DTYPE_UNSUPPORTED, said)
+    return Program(first_ops(program.graph, index), is_prefix=True, has_same_ops=True, refusal=said)
 
 
 def _variant(choice: Choice, dtype: str, program: Program) -> Variant:
@@ -166,6 +174,7 @@ def _variant(choice: Choice, dtype: str, program: Program) -> Variant:
         choice.is_rebuilt,
         program.has_same_ops,
         program.is_prefix,
+        program.refusal,
     )
 
 

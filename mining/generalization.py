@@ -31,17 +31,19 @@ NOTHING_VARIES: Final = "nothing_varies"
 SHAPE_INVARIANT: Final = "shape_invariant"
 DUPLICATE_CONFIG: Final = "duplicate_config"
 OPS_CHANGED: Final = "ops_changed"
+DTYPE_UNSUPPORTED: Final = "dtype_unsupported"
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
     """A variant and its graph, or the first ops of it (`is_prefix`), which are then those of the model's own; its calls
-    where they are formed already."""
+    where they are formed already; why it ends before ops that are asked for."""
 
     variant: Variant
     graph: Graph
     is_prefix: bool = False
     calls: Sequence[FormedCall] | None = None
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,8 @@ class Generalizer:
     def _instance(self, base: FormedCut, place: int) -> Made | Missing:
         entry, alignment = self._traced[place], self._alignments[place]
         variant = entry.variant
+        if entry.refusal is not None and base.end > len(entry.graph.nodes):
+            return Missing(variant.shape_config, variant.dtype, DTYPE_UNSUPPORTED, entry.refusal)
         image = alignment.image(base.start, base.end)
         if image is None:
             detail = _said_of(alignment, base)

@@ -135,10 +135,10 @@ def _variants(header: Header, payload: bytes) -> tuple[list[Traced], list[Missin
         calls = form_calls(variant.graph.nodes)
         signature = hash_graph(variant.graph, calls).signature_sha256
         own = Variant(header["model_id"], signature, variant.shape_config, variant.dtype, variant.sizes)
-        traced.append(Traced(own, variant.graph, variant.is_prefix, calls))
+        traced.append(Traced(own, variant.graph, variant.is_prefix, calls, variant.refusal))
         row = {"signature_sha256": signature, "sizes": sizes_row(variant.sizes), "shape_table": variant.table}
         row |= {"is_rebuilt": variant.is_rebuilt, "has_same_ops": variant.has_same_ops}
-        row["num_ops"] = len(variant.graph.nodes)
+        row |= {"num_ops": len(variant.graph.nodes), "detail": variant.refusal}
         rows.append({**_key(header, variant), **row})
     absent: list[Missing] = []
     for entry in missing:

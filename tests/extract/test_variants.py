@@ -113,13 +113,13 @@ def test_a_program_that_differs_by_dtype_is_kept_and_says_so() -> None:
     }
 
 
-def test_what_no_kernel_takes_in_half_precision_is_missing() -> None:
-    traces = trace_variants("transformers/fnet", configs=(0,), held_out=False)
-    assert [(missing.dtype, missing.reason) for missing in traces.missing] == [
-        ("float16", Reason.DTYPE_UNSUPPORTED),
-        ("bfloat16", Reason.DTYPE_UNSUPPORTED),
-    ]
-    assert traces.missing[1].detail == "op 11: fft_fftn of bfloat16"
+def test_a_variant_ends_at_what_no_kernel_takes_in_its_dtype() -> None:
+    traces = trace_variants("transformers/fnet", configs=(0,), dtypes=("float32", "bfloat16"), held_out=False)
+    assert not traces.missing
+    own, half = traces.variants
+    assert (own.refusal, half.refusal) == (None, "op 11: fft_fftn of bfloat16")
+    assert (half.is_prefix, half.has_same_ops) == (True, True)
+    assert half.graph.op_names == own.graph.op_names[:11]
 
 
 def test_a_model_whose_program_follows_values_has_no_variants() -> None:

@@ -129,6 +129,20 @@ def test_variants_end_with_the_last_range_and_instances_are_those_of_whole_ones(
         assert one == {**other, "signature_sha256": one["signature_sha256"]}
 
 
+def test_what_lies_before_a_call_that_a_dtype_refuses_has_instances_in_it() -> None:
+    model_id = "transformers/fnet"
+    stored = trace_tables(trace_model(model_id), datetime.now(UTC))
+    reply, payload = ask(stored, model_id=model_id, ranges=[[4, 9, None], [10, 14, None]])
+    assert "failure" not in reply
+    (before, behind) = [row["subgraph_sha256"] for row in rows_of(payload, "generalizations")]
+    dtypes = {(row["subgraph_sha256"], row["dtype"]) for row in rows_of(payload, "instances")}
+    assert dtypes == {(before, "float32"), (before, "float16"), (before, "bfloat16"), (behind, "float32")}
+    missing = [row for row in rows_of(payload, "missing_instances") if row["subgraph_sha256"] == behind]
+    assert {(row["reason"], row["dtype"]) for row in missing} == {
+        ("dtype_unsupported", "float16"), ("dtype_unsupported", "bfloat16"),
+    }  # fmt: skip
+
+
 def test_a_model_that_is_traced_otherwise_now_is_refused(stored: dict[str, Any]) -> None:
     reply, _ = ask(stored, signature_sha256="0" * 64)
     assert reply["failure"]["reason"] == "trace_changed"
