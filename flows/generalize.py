@@ -80,10 +80,10 @@ def generalize(
 ) -> GeneralizeSummary:
     """Make the instances of the mined subgraphs that have none, and return what stands then.
 
-    `limit` bounds the graphs, by signature; `workers` is the number of children (default: one per CPU); an instance
-    that moves more than `max_bytes` is left out, and a model whose variants take more than `model_seconds` fails;
-    `retry_failed` tries again what failed before; `kinds` of subgraphs are separated by commas. Raises UsageError
-    before any write.
+    `limit` bounds the graphs, those that need the fewest ops first; `workers` is the number of children (default: one
+    per CPU); an instance that moves more than `max_bytes` is left out, and a model whose variants take more than
+    `model_seconds` fails; `retry_failed` tries again what failed before; `kinds` of subgraphs are separated by commas.
+    Raises UsageError before any write.
     """
     started = time.monotonic()
     check_bounds(max_bytes, max_params, model_seconds)

@@ -1,7 +1,7 @@
 -- Subgraphs of $kinds without a row in generalizations, by the graph that each is to be cut out of: of the graphs that
 -- hold it and have a model (those that have none, imported or captured, come last), the one of the lowest signature. One
 -- model each, which was traced itself. $model_ids NULL: graphs of all models. Models whose graph failed for good are left
--- out.
+-- out. What asks for the fewest ops comes first.
 WITH usable AS (
     SELECT signature_sha256, model_id, source, source IN ('user', 'import') AS is_recorded
     FROM graph_sources
@@ -49,4 +49,4 @@ SELECT
     ) AS places
 FROM places
 GROUP BY signature_sha256
-ORDER BY signature_sha256
+ORDER BY max("end"), signature_sha256
