@@ -39,5 +39,6 @@ def test_deployments_have_their_pools_and_inactive_schedules(tmp_path: Path) -> 
         "refresh": [*refresh, "passnet", [False]],
         "refresh-hub": [*refresh, "passnet", [False]],
         "profile-cuda": [*profile, "cuda", [False]],
+        "bench": ["bench-build", "flows.bench_build.bench_build", "passnet", [False]],
         "profile-cpu": [*profile, "passnet", [False]],
     }
