@@ -41,6 +41,8 @@ def _written(end: int) -> Any:
         (lambda m, t, i: t[torch.arange(6) + i.sum()], None),
         (lambda m, t, i: t[torch.ones(5, dtype=torch.bool)], None),  # a mask
         (lambda m, t, i: t[torch.randint(0, 9, (3,))], None),  # random
+        (lambda m, t, i: t[torch.cat([torch.arange(9), i])], None),  # partly known
+        (lambda m, t, i: t[torch.arange(6) * torch.ones_like(i[:1])], "index 5 is out of bounds"),
         (_written(3), None),
         (_written(4), "index 5 is out of bounds for a dimension of size 5"),
     ],
@@ -56,6 +58,27 @@ def test_a_write_of_something_unknown_ends_what_is_known() -> None:
     def body(module: Any, table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
         places = torch.arange(4) + 5
         places.sub_(index)
+        return table[places]
+
+    graph = trace_module(Program(body).to("meta"), (TABLE, INDEX), subject="test").graph
+    assert out_of_bounds(graph) is None
+
+
+@pytest.mark.parametrize(("step", "is_beyond"), [(0, False), (2, True)])
+def test_what_is_written_through_a_view_is_seen(step: int, is_beyond: bool) -> None:
+    def body(module: Any, table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(5)
+        places[1:].add_(step)
+        return table[places]
+
+    graph = trace_module(Program(body).to("meta"), (TABLE, INDEX), subject="test").graph
+    assert (out_of_bounds(graph) is not None) == is_beyond
+
+
+def test_a_write_of_something_unknown_through_a_view_ends_what_is_known() -> None:
+    def body(module: Any, table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(4) + 5
+        places.view(2, 2).sub_(index.view(2, 2))
         return table[places]
 
     graph = trace_module(Program(body).to("meta"), (TABLE, INDEX), subject="test").graph
