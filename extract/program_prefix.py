@@ -47,13 +47,17 @@ def find_prefix(calls: Sequence[Node], results: Sequence[Ref], num_ops: int) -> 
     if num_ops > _MOST * len(kept):
         return None
     end = kept[num_ops - 1] + 1
-    later = [ref for index in kept[num_ops:] for ref in calls[index].refs()]
-    used = dict.fromkeys(ref for ref in (*later, *results) if isinstance(ref, OpRef) and ref.index < end)
-    return Prefix(tuple([call.op for call in calls[:end]]), tuple(used))
+    used = _used_later([calls[index] for index in kept[num_ops:]], results, end)
+    return Prefix(tuple([call.op for call in calls[:end]]), used)
 
 
 def first_ops(graph: Graph, num_ops: int) -> Graph:
     """Return the first ops of a graph, which return what the others use of them."""
-    later = [ref for node in graph.nodes[num_ops:] for ref in node.refs()]
-    used = dict.fromkeys(ref for ref in (*later, *graph.outputs) if isinstance(ref, OpRef) and ref.index < num_ops)
-    return Graph(graph.nodes[:num_ops], graph.tensors, tuple(used))
+    used = _used_later(graph.nodes[num_ops:], graph.outputs, num_ops)
+    return Graph(graph.nodes[:num_ops], graph.tensors, used)
+
+
+def _used_later(later: Sequence[Node], results: Sequence[Ref], end: int) -> tuple[OpRef, ...]:
+    """Return what later calls and the return take of what the calls before `end` made, by first use."""
+    refs = (*(ref for node in later for ref in node.refs()), *results)
+    return tuple(dict.fromkeys(ref for ref in refs if isinstance(ref, OpRef) and ref.index < end))

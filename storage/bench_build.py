@@ -57,11 +57,13 @@ class TaskBuild:
     check: Check = no_check
     on_stage: Stage = lambda _: None
     _reasons: dict[str, tuple[str, str, str | None]] = field(default_factory=dict)
+    _groups: list[dict[str, Any]] = field(default_factory=list)
 
     def make(self) -> dict[str, pa.Table]:
         """Return the rows of all bench tables but `bench_checks`, each ordered by its key."""
         self.on_stage("grouping instances")
         make_groups(self.connection, self.config.sigma)
+        self._groups = groups_of(self.connection, "bench_candidates")
         sequences = read_sequences(self.connection)
         to_evaluate, to_train = self._sides(sequences)
         chooser = self._chooser(to_evaluate)
@@ -147,7 +149,7 @@ class TaskBuild:
         others = [sequence for sequence in sequences if key_of(sequence) not in evaluated]
         leaks = find_leaks(evaluation, others)
         told = {(leak.training_kind, leak.training_xxh3): leak for leak in reversed(leaks)}
-        for group in groups_of(self.connection, "bench_candidates"):
+        for group in self._groups:
             key = _key(group)
             if key in told and key not in evaluated:
                 detail = f"{told[key].reason} {told[key].evaluation_kind} {told[key].evaluation_xxh3}"
@@ -161,9 +163,8 @@ class TaskBuild:
         return with_base(tables, self.base, every_group=self.config.every_group) if self.base else tables
 
     def _build_row(self) -> dict[str, Any]:
-        num_groups = len(groups_of(self.connection, "bench_candidates"))
         name, num_tasks = (self.base.name, self.base.tasks.num_rows) if self.base else (None, 0)
-        return build_row(self.config, name, num_tasks, num_groups)
+        return build_row(self.config, name, num_tasks, len(self._groups))
 
     def _dropped(self, tasks: pa.Table) -> list[dict[str, Any]]:
         """Return a row for each group that is no task."""
@@ -171,7 +172,7 @@ class TaskBuild:
         evaluated, trained = _keys(tasks, "eval"), _keys(tasks, "train")
         former = self.base.keys("eval") | self.base.keys("train") if self.base else set[SequenceKey]()
         rows: list[dict[str, Any]] = []
-        for group in groups_of(self.connection, "bench_candidates"):
+        for group in self._groups:
             if group["task_id"] in ids:
                 continue
             key = _key(group)

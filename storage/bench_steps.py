@@ -6,13 +6,12 @@ catalogue (`storage.queries.BENCH_VIEWS`), to be read by hand; a build makes tab
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 
-from passbench.leakage import SequenceKey
 from passbench.op_sequence import OpSequence
 from storage.queries import BENCH_VIEWS, query_text
 from storage.schemas import SCHEMAS
@@ -54,28 +53,21 @@ def choose_training(connection: duckdb.DuckDBPyConnection, barred: Iterable[str]
     _make(connection, TRAINING_STEPS)
 
 
-def read_sequences(connection: duckdb.DuckDBPyConnection, step: str | None = None) -> list[OpSequence]:
-    """Return the op sequences of each kind, by kind and hash; of those alone that have a group in a later step."""
-    among = f"SEMI JOIN {step} USING (kind, op_sequence_xxh3)" if step else ""
+def read_sequences(connection: duckdb.DuckDBPyConnection) -> list[OpSequence]:
+    """Return the op sequences of each kind, by kind and hash."""
     columns = "kind, op_sequence, op_sequence_xxh3, num_instances, families, structures"
-    rows = connection.execute(f"SELECT {columns} FROM bench_sequences {among} ORDER BY ALL").fetchall()
+    rows = connection.execute(f"SELECT {columns} FROM bench_sequences ORDER BY ALL").fetchall()
     return [
         OpSequence(kind, tuple(ops), xxh3, num_instances, frozenset(families), frozenset(structures))
         for kind, ops, xxh3, num_instances, families, structures in rows
     ]
 
 
-def groups_of(
-    connection: duckdb.DuckDBPyConnection, step: str, sequences: Collection[SequenceKey] | None = None
-) -> list[dict[str, Any]]:
-    """Return the groups of a step (of these sequences), by id: task_id, kind, rule, op_sequence_xxh3, num_members."""
+def groups_of(connection: duckdb.DuckDBPyConnection, step: str) -> list[dict[str, Any]]:
+    """Return the groups of a step, by id: task_id, kind, rule, op_sequence_xxh3, num_members."""
     columns = ["task_id", "kind", "rule", "op_sequence_xxh3", "num_members"]
     rows = connection.execute(f"SELECT {', '.join(columns)} FROM {step} ORDER BY task_id").fetchall()
-    found = [dict(zip(columns, row, strict=True)) for row in rows]
-    if sequences is None:
-        return found
-    wanted = set(sequences)
-    return [group for group in found if (group["kind"], group["op_sequence_xxh3"]) in wanted]
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def instances_to_run(connection: duckdb.DuckDBPyConnection, task_ids: Iterable[str]) -> dict[str, list[str]]:
