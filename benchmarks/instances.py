@@ -28,7 +28,7 @@ from extract.graph import Graph
 from extract.shape_configs import DTYPES
 from extract.text import render as render_text
 from mining.instance import render
-from profiles.instance_run import MAX_DISAGREEMENT, disagreement, instance_recipe, run_instance
+from profiles.instance_run import MAX_DISAGREEMENT, disagreement, instance_recipe, run_in_dtypes
 from storage.corpus import Corpus
 from storage.instance_records import instance_from_row
 from storage.payloads import graph_payloads
@@ -106,7 +106,7 @@ def _run(row: Row, rendered: dict[str, Graph], seed: int) -> Run:
     num_bytes = pa.compress(text.encode(), codec="zstd", asbytes=True)
     try:
         recipe = instance_recipe(rendered["float32"], seed)
-        outputs = {dtype: run_instance(graph, seed, recipe) for dtype, graph in rendered.items()}
+        outputs = run_in_dtypes(rendered, seed, recipe)
     except Exception as error:  # foreign code
         return Run(row, {}, False, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", len(num_bytes))
     floating = [tensor for made in outputs.values() for tensor in made if tensor.is_floating_point()]

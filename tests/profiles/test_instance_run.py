@@ -22,6 +22,7 @@ from profiles.instance_run import (
     float32_twin,
     instance_recipe,
     make_operands,
+    run_in_dtypes,
     run_instance,
 )
 from tests.extract.conftest import Program
@@ -65,7 +66,7 @@ def rendered(
 def test_instances_run_finite_and_their_dtypes_agree(model_id: str, image_size: int | None) -> None:
     for seed, graphs in enumerate(rendered(model_id, 2, 4, 1, image_size)):
         recipe = instance_recipe(graphs["float32"], seed)
-        outputs = {dtype: run_instance(graph, seed, recipe) for dtype, graph in graphs.items()}
+        outputs = run_in_dtypes(graphs, seed, recipe)
         for dtype, graph in graphs.items():
             again = run_instance(graph, seed)  # by a recipe of its own
             for first, second in zip(outputs[dtype], again, strict=True):
