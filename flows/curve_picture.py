@@ -7,6 +7,7 @@ one, says what is known of an op where the mouse rests on it.
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ _COLOURS = {
     "extern_kernel": "#b3392b", "extern_producer": "#c8741a", "extern_consumer": "#a68a00",
     "no_shared_data": "#2f6fab", "too_little_shared_data": "#4a90c2", "iteration_space_differs": "#0e8fa8",
     "memory_order_differs": "#b5478f", "other_work_between": "#8a6d1d", "cycle": "#5c8a1f",
-    "layout_copy": "#1f8a70", "no_candidate": "#7a5ab5", "no_kernel": "#9a6b5a",
+    "layout_copy": "#1f8a70", "backend_refused": "#5b6b2f", "no_candidate": "#7a5ab5", "no_kernel": "#9a6b5a",
 }  # fmt: skip
 _OTHER_COLOUR, _SUFFIXES = "#3c4650", (".html", ".pdf", ".png", ".svg")
 _MAX_OPS = 3_000  # a picture of more is no longer looked at
@@ -65,6 +66,13 @@ class Curve:
     def plateaus(self) -> list[Plateau]:
         """Runs of ops that brought no further kernel, those too long included."""
         return find_plateaus(self.kernels)
+
+    @cached_property
+    def falls(self) -> dict[int, int]:
+        """By op, how many kernels fewer there are than before it: what an earlier prefix stored is stored no more."""
+        known = [(index, count) for index, count in enumerate(self.kernels) if count is not None]
+        pairs = itertools.pairwise(known)
+        return {index: before - count for (_, before), (index, count) in pairs if count < before}
 
 
 def plot_curve(title: str, curve: Curve, path: Path) -> None:
@@ -116,6 +124,8 @@ def op_tip(curve: Curve, index: int) -> str:
             lines.append(f"+{step.step}, {step.reason}: {step.detail}")
             if step.other_op is not None:
                 lines.append(f"could not join op {step.other_op} ({curve.op_names[step.other_op]})")
+    if index in curve.falls:
+        lines.append(f"-{curve.falls[index]}: what the prefix before stored is not stored any more, or fuses now")
     for plateau in curve.plateaus:
         if plateau.start <= index < plateau.end:
             kind = "range too long to be fusible" if plateau.is_too_long else "fusible range"
@@ -168,6 +178,9 @@ def _legend_of(curve: Curve) -> list[Any]:
     for reason, own in sorted(heights.items(), key=lambda entry: (-len(entry[1]), entry[0])):
         label = f"{reason} ({len(own):,} ops, +{sum(own):,} kernels)"
         handles.append(Line2D([], [], color=_COLOURS.get(reason, _OTHER_COLOUR), marker="o", ms=4, lw=2, label=label))
+    if curve.falls:
+        label = f"falls: stored or fused otherwise ({len(curve.falls):,} ops, -{sum(curve.falls.values()):,} kernels)"
+        handles.append(Line2D([], [], color=_INK, lw=1.2, label=label))
     for name, is_too_long in (("fusible range, with its number of ops", False), ("range too long to be fusible", True)):
         found = next((plateau for plateau in curve.plateaus if plateau.is_too_long == is_too_long), None)
         if found is not None:
@@ -183,6 +196,7 @@ def _dress(axes: Axes, row: tuple[int, int]) -> None:
     axes.xaxis.tick_top()
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.tick_params(length=0, labelsize=7, labelcolor=_MUTED)
+    axes.set_ylabel("kernels", fontsize=7, color=_MUTED)
     axes.grid(axis="y", color=_GRID, linewidth=0.7)
     axes.set_axisbelow(True)
     axes.set_frame_on(False)

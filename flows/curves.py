@@ -123,7 +123,7 @@ def curves_of(
         return 0, 0, len(candidates), num_failed_before
     pool = SandboxPool(num_workers, limits=Limits(seconds=request_seconds), worker=_WORKER)
     session = CurveSession(corpus, pool, load_memo(corpus, job), job, _advance(reporter), deadline)
-    reporter.begin(len(chosen), f"planning for {job.target}", "planned", "graphs")
+    reporter.begin(len(chosen), f"planning for {job.target}", f"planned for {job.target}", "graphs")
     try:
         num_made, num_failed = _run_shards(session, chosen)
     except (StartFailed, ChildFailed) as error:

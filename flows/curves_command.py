@@ -24,7 +24,7 @@ def curves(
     target: Annotated[
         str, typer.Option(help="cpu, cuda:a30, cuda:a100, cuda:h100, cuda:h200; several comma-separated.")
     ] = DEFAULT_TARGETS,
-    exact: Annotated[bool, typer.Option("--exact", help="Count every prefix in full (slow).")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Count every prefix in full (minutes a graph).")] = False,
     models: Annotated[
         Path | None, typer.Option(help="File of model ids, one a line: only their graphs.", metavar="FILE")
     ] = None,
@@ -52,7 +52,7 @@ def curves(
             max_seconds=max_seconds,
             retry_failed=retry_failed,
         )
-    _show(summary)
+    _show(summary, target.split(",")[0].strip())
 
 
 def _check(corpus: Path, target: str, models: Path | None, max_seconds: float | None) -> None:
@@ -75,18 +75,20 @@ def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> CurveSumma
         return curves_flow(corpus=corpus, **parameters)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def _show(summary: CurveSummary) -> None:
+def _show(summary: CurveSummary, target: str) -> None:
     if summary.targets:
         columns = list(summary.targets[0])
         rows = [[_shown(name, row[name]) for name in columns] for row in summary.targets]
         print_table(columns, rows, f"kernel curves in {summary.corpus}")
     failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
     left = f", {summary.num_left:,} still lack one" if summary.num_left else ""
-    typer.echo(f"{summary.num_made:,} curves made now in {summary.seconds:.1f} s{failed}{left}")
+    known = "" if summary.num_made or left or failed else ": every graph had its own"
+    typer.echo(f"{summary.num_made:,} curves made now in {summary.seconds:.1f} s{failed}{left}{known}")
     if summary.num_failed_before:
         why = "SELECT subject, reason, detail FROM failures WHERE step = 'curve'"
         typer.echo(f'{summary.num_failed_before:,} graphs failed before (`passnet sql "{why}"`): see --retry-failed')
-    typer.echo(f"next: passnet mine --corpus {summary.corpus} --kinds fusible; passnet plot curve GRAPH")
+    options = f"--corpus {summary.corpus} --target {target}"
+    typer.echo(f"next: passnet mine {options} --kinds fusible; passnet plot curve {options} GRAPH")
 
 
 def _shown(name: str, value: object) -> object:

@@ -141,10 +141,12 @@ def _find(corpus: Corpus, name: str) -> list[Exported]:
         return [Exported(**source)]
     parts = run_query(corpus, "export_by_model", {"model_id": wanted}) if wanted else []
     models = list(dict.fromkeys(row["model_id"] for row in parts))
+    if not models and is_hex(prefix) and run_query(corpus, "show_subgraphs", {"prefix": prefix}):
+        what = f"{name} is a subgraph, whose sizes are those of its instances"
+        raise UsageError(what, f"export an instance: passnet show --corpus {corpus.root} {name} lists them")
     if not models:
-        raise UsageError(
-            f"no graph or model of {corpus.root} is called {name!r}", "see `passnet sql 'FROM graph_sources'`"
-        )
+        what = f"no graph, instance or model of {corpus.root} is called {name!r}"
+        raise UsageError(what, f"see `passnet sql --corpus {corpus.root} 'FROM graph_sources'`")
     if len(models) > 1:
         raise UsageError(f"{name!r} means {len(models)} models: {name_matches(models)}", "give one of these ids")
     return [Exported(**row) for row in parts]

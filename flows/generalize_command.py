@@ -87,7 +87,8 @@ def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> Generalize
 
 
 def _show(summary: GeneralizeSummary) -> None:
-    _print(summary.domains, f"subgraphs generalized in {summary.corpus}, by domain of the models")
+    title = f"subgraphs generalized in {summary.corpus}, by domain of the models (shares: of the data-dependent ones)"
+    _print(summary.domains, title)
     _print(summary.reasons, "instances that are missing, and why")
     failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
     left = f", {summary.num_left:,} graphs left" if summary.num_left else ""
@@ -97,7 +98,8 @@ def _show(summary: GeneralizeSummary) -> None:
         why = "SELECT subject, reason, detail FROM failures WHERE step = 'generalize'"
         typer.echo(f'{summary.num_without:,} subgraphs have none, their models failed: `passnet sql "{why}"`')
         typer.echo("try them again with --retry-failed, perhaps with other bounds")
-    typer.echo(f"next: passnet show --corpus {summary.corpus} INSTANCE")
+    example = "SELECT instance_sha256, subgraph_sha256 FROM instances LIMIT 10"
+    typer.echo(f'next: passnet sql --corpus {summary.corpus} "{example}", and passnet show of one of these')
 
 
 def _print(rows: tuple[dict[str, Any], ...], title: str) -> None:

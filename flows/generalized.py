@@ -110,11 +110,17 @@ def show_at(corpus: Corpus, prefix: str, at: str) -> None:
 
 
 def _check_axes(row: dict[str, Any], sizes: dict[str, int], at: str) -> None:
+    from extract.shape_configs import AXES
     from storage.errors import UsageError
 
     texts = [*(entry["expression"] for entry in row["expressions"]), *row["constraints"]]
     words = {word for text in texts for word in re.findall(r"[a-z]+", text)}
-    others = sorted(sizes.keys() - words - set(row["axes"]))
+    known = [axis for axis in AXES if axis in words | set(row["axes"])]
+    missing = [axis for axis in known if axis in words and axis not in sizes]
+    if missing and sizes.keys() <= set(known):
+        form = ",".join(f"{axis}=SIZE" for axis in known)
+        raise UsageError(f"--at {at}: no size for {', '.join(missing)}", f"write {form}")
+    others = sorted(sizes.keys() - set(known))
     if others:
         raise UsageError(f"--at {at}: its sizes do not follow from {others[0]}", f"leave {others[0]} out")
 
@@ -167,8 +173,8 @@ def _generalization_facts(row: dict[str, Any]) -> dict[str, Any]:
     if row["expressions"] is None:
         why = ": ".join(filter(None, (row["symbolic_reason"], row["symbolic_detail"])))
         return {**facts, "expressions": f"none, {why}"}
-    checked = f"found on {row['num_samples']} sizes, checked on {row['num_held_out']} more"
-    predicted = f"{row['num_predicted']} found without these gave them too"
+    checked = f"found on {row['num_samples']} sizes, true on {row['num_held_out']} more"
+    predicted = f"{row['num_predicted']} told the values there before they were seen"
     return {**facts, "expressions": f"{len(row['expressions'])}, {checked}; {predicted}"}
 
 

@@ -56,7 +56,7 @@ def show(
     is_graph = not is_hex(wanted) or bool(run_query(opened, "show_by_hash", {"prefix": wanted}))
     if not is_graph and (show_subgraph(opened, wanted) or show_instance(opened, wanted)):
         return
-    key: dict[str, object] = {"signature_sha256": find_signature(opened, name)}
+    key: dict[str, object] = {"signature_sha256": find_signature(opened, name, "graph, subgraph, instance or model")}
     (graph,) = run_query(opened, "show_text", key)
     for column in ("signature_sha256", "graph_sha256", "structure_sha256"):
         typer.echo(f"{column:16}  {graph[column]}")
@@ -135,8 +135,11 @@ def commented_text(model_py: str, comments: Sequence[str]) -> list[str]:
     return lines
 
 
-def find_signature(corpus: Corpus, name: str) -> str:
-    """Resolve a prefix of any hash or a model id to one signature; raises UsageError for none and for several."""
+def find_signature(corpus: Corpus, name: str, kinds: str = "graph or model") -> str:
+    """Resolve a prefix of any hash or a model id to one signature; raises UsageError for none and for several.
+
+    `kinds` says what was looked for under that name.
+    """
     from storage.errors import UsageError
     from storage.query import run_query
 
@@ -151,9 +154,8 @@ def find_signature(corpus: Corpus, name: str) -> str:
                 f"{first['subject']} has no graph: {first['step']} failed, {first['reason']} ({first['detail']})",
                 "see `passnet sql 'FROM current_failures'`",
             )
-        raise UsageError(
-            f"no graph or model of {corpus.root} is called {name!r}", "see `passnet sql 'FROM graph_sources'`"
-        )
+        what = f"no {kinds} of {corpus.root} is called {name!r}"
+        raise UsageError(what, f"see `passnet sql --corpus {corpus.root} 'FROM graph_sources'`")
     signatures = {match["signature_sha256"] for match in matches}
     if len(signatures) > 1:
         named = name_matches([f"{match['signature_sha256'][:16]} ({match['model_id']})" for match in matches])

@@ -69,9 +69,7 @@ def _picked(func: Callable[..., Any], args: Sequence[Any], returned: Any) -> tor
         return None
     if getattr(func, "__name__", "") in _INDEX_CALLS:
         return returned
-    indices = (
-        getattr(returned, "indices", None) if isinstance(returned, tuple) else None
-    )  # of torch.return_types
+    indices = getattr(returned, "indices", None) if isinstance(returned, tuple) else None  # of torch.return_types
     return indices if isinstance(indices, torch.Tensor) else None
 
 

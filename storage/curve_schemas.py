@@ -9,8 +9,8 @@ from storage.columns import column, signature
 _TARGET = "Device that was planned for: cpu, or a GPU by description (cuda:a30, ...)."
 _COUNTER = "What counted: scheduler (planned kernels), called (a CPU wrapper's calls), profiler (a device's launches)."
 _REASON = (
-    "extern_kernel, extern_producer, layout_copy, no_candidate, no_kernel, or what the scheduler said of the pair that "
-    "it refused last (no_shared_data, other_work_between, memory_order_differs, ...)."
+    "extern_kernel, extern_producer, backend_refused, layout_copy, no_candidate, no_kernel, or what the scheduler said "
+    "of the pair that it refused last (no_shared_data, other_work_between, memory_order_differs, ...)."
 )
 
 KERNEL_CURVES = pa.schema(

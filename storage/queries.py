@@ -55,6 +55,7 @@ VIEWS: Final = (
     "current_constraints",
     "coverage",
     "subgraph_support",
+    "fusible_places",
     *PROFILE_VIEWS,
     *BENCH_VIEWS,
     *BENCH_REPORT_VIEWS,

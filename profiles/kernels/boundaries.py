@@ -27,8 +27,9 @@ def explain_boundary(plan: Plan, op: int) -> tuple[str, str, int | None]:
     """Return the reason, the scheduler's own words and the op that `op` could not join (None: none is to blame).
 
     Reasons: `extern_kernel` (a library call), those of the scheduler for the pair that it refused last,
-    `extern_producer` (what the op reads comes from a library call), `layout_copy` (planning stored the op's values
-    twice), `no_candidate` where nothing before it shares a buffer, `no_kernel` where the op launches none.
+    `extern_producer` (what the op reads comes from a library call), `backend_refused` (a rule of the target's code
+    generator, which gives no words), `layout_copy` (planning stored the op's values twice), `no_candidate` where
+    nothing before it shares a buffer, `no_kernel` where the op launches none.
     """
     own = [kernel for kernel in plan.kernels if op in kernel.ops]
     if not own:
@@ -45,6 +46,9 @@ def explain_boundary(plan: Plan, op: int) -> tuple[str, str, int | None]:
     for kernel in plan.kernels:
         if kernel.is_extern and makers & set(kernel.names):
             return "extern_producer", kernel.extern_name or "library call", max(kernel.ops, default=None)
+    for kernel in plan.kernels:
+        if makers & set(kernel.names):
+            return "backend_refused", "the target's own rule, which says no more", max(kernel.ops, default=None)
     if len(own) > 1:
         return "layout_copy", "stored once more in another order", None
     return "no_candidate", "shares no buffer with a kernel before it", None

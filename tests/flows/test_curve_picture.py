@@ -93,6 +93,8 @@ def test_each_op_and_each_step_says_what_is_known_of_it(folder: Path, tmp_path: 
     said = "op 2 mul\nK(3) = 3\n+2, no_shared_data: a < b & c\ncould not join op 1 (relu)\nfusible range: ops 2 to 4"
     assert tips["op_2"] == tips["step_2"] == said
     assert tips["op_3"] == "op 3 sigmoid\nK(4) = unknown\nfusible range: ops 2 to 4"
+    fall = "-1: what the prefix before stored is not stored any more, or fuses now"
+    assert tips["op_4"] == f"op 4 add\nK(5) = 2\n{fall}\nfusible range: ops 2 to 4"
     assert tips["op_1"] == "op 1 relu\nK(2) = 1\nfusible range: ops 0 to 1"
 
 
@@ -111,6 +113,7 @@ def test_a_legend_counts_the_steps_of_each_reason(folder: Path, tmp_path: Path) 
     svg = drawn(folder, tmp_path / "curve.svg", "timm/m0")
     texts = {text.text for text in ElementTree.fromstring(svg).iter(f"{SVG}text")}
     legend = ("extern_kernel (1 ops, +1 kernels)", "no_shared_data (1 ops, +2 kernels)")
+    assert "falls: stored or fused otherwise (1 ops, -1 kernels)" in texts
     assert texts >= {*legend, "extern_producer (1 ops, +1 kernels)", "fusible range, with its number of ops"}
     assert "range too long to be fusible" not in texts
 

@@ -85,6 +85,9 @@ def test_fusible_subgraphs_are_the_plateaus(curved: Path, capsys: pytest.Capture
     curves = {row["signature_sha256"]: row["kernels"] for row in rows if not row["is_exact"]}
     assert places
     assert {place["kind"] for place in places} == {"fusible"}
+    with Corpus.open(curved) as corpus:
+        by_target = corpus.connect().sql("SELECT DISTINCT target, grammar_id FROM fusible_places").fetchall()
+    assert by_target == [("cuda:a30", places[0]["grammar_id"])]
     for signature, kernels in curves.items():
         found = {(place["start"], place["end"]) for place in places if place["signature_sha256"] == signature}
         assert found <= {(plateau.start, plateau.end) for plateau in find_plateaus(kernels)}

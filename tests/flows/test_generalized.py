@@ -182,7 +182,7 @@ def test_a_subgraph_is_shown_at_any_sizes_that_its_constraints_allow(
 @pytest.mark.parametrize(
     ("at", "said"),
     [
-        ("batch=13", "axis 'height' has no size here"),
+        ("batch=13", "no size for height, width; write batch=SIZE,height=SIZE,width=SIZE"),
         ("batch=13,height=97,width=96", "height"),
         ("depth=3", "'depth=3' is no size"),
         ("batch=0,height=96,width=96", "'batch=0' is no size"),

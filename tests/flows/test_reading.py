@@ -120,7 +120,7 @@ def test_an_ambiguous_hash_lists_the_matches(corpus: str, capsys: pytest.Capture
 
 def test_an_unknown_hash_and_a_model_without_graph_say_so(corpus: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["show", "f" * 64, "--corpus", corpus]) == 2
-    assert "no graph or model" in capsys.readouterr().err
+    assert "no graph, subgraph, instance or model" in capsys.readouterr().err
     assert run(["show", "timm/bad", "--corpus", corpus]) == 2
     assert "trace failed, build_failed (why)" in capsys.readouterr().err
 

@@ -122,7 +122,7 @@ def test_a_hash_prefix_exports_one_graph(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["{graph}", "{out}"], "means 3 graphs"),
-        (["nothing", "{out}"], "no graph or model"),
+        (["nothing", "{out}"], "no graph, instance or model"),
         (["timm/a"], "give HASH and PATH"),
         (["timm/a", "{out}", "--all"], "give the folder alone"),
         (["timm/a", "{full}"], "is not empty"),

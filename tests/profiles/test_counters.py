@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -166,6 +167,14 @@ def test_planning_for_a_gpu_changes_no_plan_for_the_cpu() -> None:
 
 def test_boundary_of_a_library_call_names_it() -> None:
     assert explain_boundary(planned(linear(), "cpu"), 0) == ("extern_kernel", "extern_kernels.addmm", None)
+
+
+def test_boundary_between_kernels_that_no_one_spoke_of_is_the_backends() -> None:
+    maker, reader = PlannedKernel((0, 1), False, ("op0",)), PlannedKernel((2,), False, ("op1",), ("op0",))
+    reason, _, other = explain_boundary(Plan((maker, reader), False, ()), 2)
+    assert (reason, other) == ("backend_refused", 1)
+    reason, _, other = explain_boundary(Plan((maker, replace(reader, makers=())), False, ()), 2)
+    assert (reason, other) == ("no_candidate", None)
 
 
 def test_weights_are_planned_as_parameters_are_compiled() -> None:
