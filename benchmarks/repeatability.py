@@ -99,11 +99,13 @@ def _peer_medians(programs: dict[str, bytes], seed: int) -> dict[str, float]:
     from torch.utils.benchmark import Timer
 
     from extract.recorded_outputs import record_outputs
+    from profiles.host_memory import keep_freed_memory
     from profiles.instance_run import instance_recipe, make_operands
     from profiles.kernels.program import module_of
     from storage.records import program_from_bytes
 
     torch.set_num_threads(1)
+    keep_freed_memory()  # as ours does
     medians: dict[str, float] = {}
     with torch.no_grad():
         for name, program in programs.items():

@@ -67,11 +67,13 @@ def _pairs(options: Any) -> Iterator[Pair]:
     import torch
 
     from profiles.device import pin_threads
+    from profiles.host_memory import keep_freed_memory
     from storage.corpus import Corpus
     from storage.profile_candidates import ProfileChoice, find_candidates, stored_programs
     from storage.records import program_from_bytes
 
     pin_threads(1)
+    keep_freed_memory()
     num_found = 0
     with Corpus.open(options.corpus) as corpus:
         choice = ProfileChoice(max_bytes=options.max_bytes, seed=options.seed)

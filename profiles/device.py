@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from profiles.device_lock import DeviceError
+from profiles.host_memory import describe_host_memory
 from profiles.timing import Environment
 
 _CPU_FACTS = Path("/proc/cpuinfo")
@@ -77,6 +78,7 @@ def describe_environment(device: torch.device) -> Environment:
         os=f"{platform.system()} {platform.release()}",
         num_threads=torch.get_num_threads(),
         pinned_cpus=tuple(sorted(os.sched_getaffinity(0))),
+        host_memory=describe_host_memory(),
     )
 
 

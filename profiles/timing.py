@@ -91,7 +91,8 @@ class Timing:
 class Environment:
     """Hardware and software that times depend on; `environment_sha256` is computed of all the other fields.
 
-    What does not apply to the kind of device is None. `num_threads` and `pinned_cpus` are the timing process's own.
+    What does not apply to the kind of device is None. `num_threads`, `pinned_cpus` and `host_memory` are the timing
+    process's own.
     """
 
     environment_sha256: str = field(init=False)
@@ -110,10 +111,13 @@ class Environment:
     os: str
     num_threads: int | None
     pinned_cpus: tuple[int, ...] | None
+    host_memory: str | None
 
     def __post_init__(self) -> None:
         """Name the environment: SHA-256 of the other fields as JSON, keys sorted, no white space, UTF-8."""
         facts = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+        if self.host_memory is None:  # as rows were named that are older than the field
+            del facts["host_memory"]
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         object.__setattr__(self, "environment_sha256", hashlib.sha256(text.encode()).hexdigest())
 

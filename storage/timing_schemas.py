@@ -112,6 +112,11 @@ ENVIRONMENTS = pa.schema(
         column("os", pa.string(), "Operating system and kernel.", null=False),
         column("num_threads", pa.int32(), "Threads that torch may use within an op; null if unknown."),
         column("pinned_cpus", pa.list_(pa.int32()), "CPUs that the process may run on; null where it was not pinned."),
+        column(
+            "host_memory",
+            pa.string(),
+            "C library that hands out memory, and whether what is freed stays with the process; null: not known.",
+        ),
     ]
 )
 

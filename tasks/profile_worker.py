@@ -125,10 +125,12 @@ class Worker:
 
         from profiles.cuda_clock import CudaClock
         from profiles.device import choose_device, pin_threads
+        from profiles.host_memory import keep_freed_memory
 
         self._device = choose_device(job.device)
         if not self._pinned:
             pin_threads(job.num_threads)
+            keep_freed_memory()
             self._pinned = True
             if self._device.type == "cuda":
                 torch.cuda.set_device(self._device)

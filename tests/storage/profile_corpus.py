@@ -79,6 +79,7 @@ ENVIRONMENTS = {
         os="Linux 6.8",
         num_threads=2,
         pinned_cpus=(0, 1),
+        host_memory="glibc 2.36, freed memory kept",
     )
     for device in (A30, CPU)
 }

@@ -69,6 +69,7 @@ ENVIRONMENT = Environment(
     os="Linux 6.8",
     num_threads=8,
     pinned_cpus=None,
+    host_memory="glibc 2.36, freed memory kept",
 )
 
 
