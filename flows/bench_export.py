@@ -91,7 +91,7 @@ def export_tasks(
     opened = Corpus.open(corpus)
     found = find_tasks(opened, tasks or None, split, kinds, limit)
     if not found:
-        raise UsageError(f"{corpus} holds no such task", "build tasks: passnet bench build")
+        raise UsageError(f"{corpus} holds no such task", f"build tasks: passnet bench build --corpus {corpus}")
     folders = {task: out / folder for task, folder in task_folders(opened, found).items()}
     if not out.is_dir():
         check_free(out)

@@ -85,8 +85,8 @@ def _show(summary: CurveSummary, target: str) -> None:
     known = "" if summary.num_made or left or failed else ": every graph had its own"
     typer.echo(f"{summary.num_made:,} curves made now in {summary.seconds:.1f} s{failed}{left}{known}")
     if summary.num_failed_before:
-        why = "SELECT subject, reason, detail FROM failures WHERE step = 'curve'"
-        typer.echo(f'{summary.num_failed_before:,} graphs failed before (`passnet sql "{why}"`): see --retry-failed')
+        why = f"--corpus {summary.corpus} \"SELECT subject, reason, detail FROM failures WHERE step = 'curve'\""
+        typer.echo(f"{summary.num_failed_before:,} graphs failed before (`passnet sql {why}`): see --retry-failed")
     options = f"--corpus {summary.corpus} --target {target}"
     typer.echo(f"next: passnet mine {options} --kinds fusible; passnet plot curve {options} GRAPH")
 

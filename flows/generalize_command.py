@@ -95,8 +95,8 @@ def _show(summary: GeneralizeSummary) -> None:
     made = f"{summary.num_instances:,} instances of {summary.num_subgraphs:,} subgraphs"
     typer.echo(f"{made} made now in {summary.seconds:.1f} s{failed}{left}")
     if summary.num_without and not summary.num_left:
-        why = "SELECT subject, reason, detail FROM failures WHERE step = 'generalize'"
-        typer.echo(f'{summary.num_without:,} subgraphs have none, their models failed: `passnet sql "{why}"`')
+        why = f"--corpus {summary.corpus} \"SELECT subject, reason, detail FROM failures WHERE step = 'generalize'\""
+        typer.echo(f"{summary.num_without:,} subgraphs have none, their models failed: `passnet sql {why}`")
         typer.echo("try them again with --retry-failed, perhaps with other bounds")
     example = "SELECT instance_sha256, subgraph_sha256 FROM instances LIMIT 10"
     typer.echo(f'next: passnet sql --corpus {summary.corpus} "{example}", and passnet show of one of these')

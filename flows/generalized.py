@@ -93,7 +93,8 @@ def show_at(corpus: Corpus, prefix: str, at: str) -> None:
 
     rows = run_query(corpus, "show_generalization", {"subgraph_sha256": prefix})
     if len(rows) != 1:
-        remedy = "give the hash of one, see `passnet sql 'SELECT subgraph_sha256 FROM generalizations'`"
+        listed = f"passnet sql --corpus {corpus.root} 'SELECT subgraph_sha256 FROM generalizations'"
+        remedy = f"give the hash of one, see `{listed}`"
         raise UsageError(f"{prefix!r} means {len(rows)} generalized subgraphs", remedy)
     (row,) = rows
     if row["expressions"] is None:
@@ -104,7 +105,8 @@ def show_at(corpus: Corpus, prefix: str, at: str) -> None:
     try:
         graph = render_at(corpus, row, sizes)
     except ExpressionError as error:
-        raise UsageError(f"--at {at}: {error}", f"see `passnet show {prefix}` for axes and constraints") from error
+        remedy = f"see `passnet show --corpus {corpus.root} {prefix}` for axes and constraints"
+        raise UsageError(f"--at {at}: {error}", remedy) from error
     for line in commented_text(render(graph), _comments(graph)):
         typer.echo(line)
 

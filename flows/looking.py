@@ -152,7 +152,7 @@ def find_signature(corpus: Corpus, name: str, kinds: str = "graph or model") -> 
             first = failures[0]
             raise UsageError(
                 f"{first['subject']} has no graph: {first['step']} failed, {first['reason']} ({first['detail']})",
-                "see `passnet sql 'FROM current_failures'`",
+                f"see `passnet sql --corpus {corpus.root} 'FROM current_failures'`",
             )
         what = f"no {kinds} of {corpus.root} is called {name!r}"
         raise UsageError(what, f"see `passnet sql --corpus {corpus.root} 'FROM graph_sources'`")

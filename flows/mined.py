@@ -167,7 +167,8 @@ def show_pattern(corpus: Corpus, name: str) -> None:
         raise UsageError(f"{name!r} is no pattern", "write # and its number, such as '#12'")
     rows = run_query(corpus, "show_pattern", {"symbol": int(name[1:])})
     if not rows:
-        raise UsageError(f"the grammar of {corpus.root} has no pattern {name}", "see `passnet sql 'FROM patterns'`")
+        listed = f"passnet sql --corpus {corpus.root} 'FROM patterns'"
+        raise UsageError(f"the grammar of {corpus.root} has no pattern {name}", f"see `{listed}`")
     row = rows[0]
     if not row["subgraphs"]:
         row["subgraphs"] = _why_none(row["length"])

@@ -58,7 +58,7 @@ def profile(
         raise UsageError(f"{out.parent} is not a folder", "create it, or write elsewhere")
     opened = Corpus.open(corpus)
     if not opened.manifest().rows("timings"):
-        raise UsageError(f"{opened.root} holds no timings", "run `passnet profile` first")
+        raise UsageError(f"{opened.root} holds no timings", f"run `passnet profile --corpus {opened.root}` first")
     found = read_report(opened)
     page = render_page(found)
     with explained(out):

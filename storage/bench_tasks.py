@@ -66,7 +66,7 @@ def load_tasks(corpus: Corpus, task_ids: Sequence[str]) -> Iterator[BenchTask]:
         wanted = task_ids[start : start + TASKS_PER_READ]
         rows = {row["task_id"]: row for row in run_query(corpus, "task_rows", {"task_ids": list(wanted)})}
         if missing := [name for name in wanted if name not in rows]:
-            raise UsageError(f"no task of {corpus.root} is called {missing[0]!r}", _SEE_TASKS)
+            raise UsageError(f"no task of {corpus.root} is called {missing[0]!r}", _where_tasks(corpus))
         instances = member_rows(corpus, [name for row in rows.values() for name in row["members"]])
         graphs = _render(corpus, instances.values())
         for name in wanted:
@@ -79,7 +79,8 @@ def member_rows(corpus: Corpus, instances: Iterable[str]) -> dict[str, dict[str,
     return {row["instance_sha256"]: row for row in run_query(corpus, "task_instances", wanted)}
 
 
-_SEE_TASKS: Final = "see `passnet sql 'FROM bench_tasks'`"
+def _where_tasks(corpus: Corpus) -> str:
+    return f"see `passnet sql --corpus {corpus.root} 'FROM bench_tasks'`"
 
 
 def _meant(corpus: Corpus, task_ids: Sequence[str], name: str, among: str) -> str:
@@ -90,7 +91,7 @@ def _meant(corpus: Corpus, task_ids: Sequence[str], name: str, among: str) -> st
     if len(found) == 1 and prefix:
         return found[0]
     if not found or not prefix:
-        remedy = _SEE_TASKS if task_ids else "build them: passnet bench build"
+        remedy = _where_tasks(corpus) if task_ids else f"build them: passnet bench build --corpus {corpus.root}"
         raise UsageError(f"no {among} of {corpus.root} is called {name!r}", remedy)
     shown = [task[: max(_HASH_SHOWN, len(prefix) + 4)] for task in found[:_MATCHES_NAMED]]
     more = ", ..." if len(found) > _MATCHES_NAMED else ""

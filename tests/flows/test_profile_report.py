@@ -126,7 +126,7 @@ def test_usage_errors_are_one_line(corpus: Corpus, tmp_path: Path, capsys: pytes
     with Corpus.create(tmp_path / "untimed") as untimed:
         untimed.commit(untimed.stage(batch([small_trace("a")]), "run"), "run")
     for root, out, words in (
-        (untimed.root, tmp_path / "report.html", "holds no timings; run `passnet profile` first"),
+        (untimed.root, tmp_path / "report.html", "holds no timings; run `passnet profile --corpus"),
         (corpus.root, tmp_path / "report.pdf", "does not end like a page"),
         (corpus.root, tmp_path / "absent" / "report.html", "is not a folder"),
     ):
