@@ -101,4 +101,6 @@ def _show(summary: MiningSummary) -> None:
 
 
 def _shown(name: str, value: object) -> object:
+    if value is None:
+        return ""
     return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value
