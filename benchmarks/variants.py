@@ -4,7 +4,8 @@ Ours builds the model once on meta tensors and traces it at ten shapes in three 
 with the two held-out sizes; times are wall times of one process with one thread, hashes of each variant's graph
 included. The peer, *upstream*, is what the public corpora were made with, `torch.compile(model, backend=capture,
 dynamic=True)` over real weights, run on `--peer-variants` of the variants of each of the first `--peer-models`
-models and extrapolated to all 30; a variant that it cannot capture is left out of its mean.
+models and extrapolated to all 30; a variant that it cannot capture is left out of its mean. These are of float32: the
+peer runs what it captures, and convolutions in half precision take a CPU minutes, which would be no part of capturing.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def _peers(measured: Sequence[tuple[str, VariantTraces, float]], options: argpar
     found: dict[str, float] = {}
     for name, traces, _ in measured:
         usual = [variant for variant in traces.variants if not variant.is_rebuilt and variant.shape_config < 10]
+        usual = [variant for variant in usual if variant.dtype == "float32"]
         chosen = random.Random(name).sample(usual, min(options.peer_variants, len(usual)))
         seconds = [spent for variant in chosen if (spent := _upstream_s(name, variant)) is not None]
         if seconds:
