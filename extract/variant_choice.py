@@ -8,7 +8,7 @@ ops, its graph is kept and says so.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from extract.failure import Reason, SubjectError
@@ -159,11 +159,20 @@ class Chooser:
             if self._changes_more_than_batch(own) and self._vain[True] < _MAX_VAIN_TRIALS:
                 yield _Candidate(self._base.table, own, is_rebuilt=True)
         trials = 0
-        for row in CONFIGS[1:] if config not in HELD_OUT else (config,):
+        for row in self._stand_ins(config):
             sizes = self._sizes_of(BATCH_ONLY, row)
             if sizes is not None and trials < _MAX_STAND_INS:
                 trials += 1
                 yield _Candidate(BATCH_ONLY, sizes)
+
+    def _stand_ins(self, config: int) -> Sequence[int]:
+        """Return the rows of `batch_only` that may stand for a row, that of its own batch first: no other row of its
+        table has it, so that parts of the program that see the batch alone differ too."""
+        if config in HELD_OUT:
+            return (config,)
+        tables = load_table()
+        batch = tables[self._base.table][config].get("batch")
+        return sorted(CONFIGS[1:], key=lambda row: tables[BATCH_ONLY][row].get("batch") != batch)
 
     def _changes_more_than_batch(self, sizes: Sizes) -> bool:
         return bool(Resize(self._own, sizes).changed - {"batch"})

@@ -14,13 +14,14 @@ from prefect.cache_policies import NO_CACHE
 from extract.failure import Reason
 from extract.hub_config import ModelConfig
 from extract.sandbox import ChildFailed, Sandbox
-from mining.subgraph import KINDS
+from mining.subgraph import KINDS, SINGLE_OP
 from storage.corpus import Corpus, Staged
 from storage.model_configs import configs_of_models
 from storage.payloads import graph_payloads
 from storage.query import run_query
 from storage.records import Failure, failure_table, tables_from_bytes
 from storage.schemas import SCHEMAS
+from storage.single_op_places import single_op_places
 from tasks.generalize_worker import TABLES
 from tasks.sandbox_pool import SandboxPool
 
@@ -90,14 +91,15 @@ def find_candidates(
 
     Models that failed before are left out but for a bound on their size, or all are in with `retry_failed`.
     """
-    parameters = {
-        "open_reasons": [
-            str(reason) for reason in Reason if retry_failed or reason.is_transient or reason is Reason.OVER_MAX_PARAMS
-        ],
-        "model_ids": None if model_ids is None else list(model_ids),
-        "kinds": list(kinds),
-    }
-    rows = run_query(corpus, "generalize_candidates", parameters)
+    open_reasons = [
+        str(reason) for reason in Reason if retry_failed or reason.is_transient or reason is Reason.OVER_MAX_PARAMS
+    ]
+    limits = {"open_reasons": open_reasons, "model_ids": None if model_ids is None else list(model_ids)}
+    usable = run_query(corpus, "generalize_graphs", limits)
+    single_ops = single_op_places(corpus, usable) if SINGLE_OP in kinds else []
+    rows = run_query(
+        corpus, "generalize_candidates", {"usable": usable, "single_ops": single_ops, "kinds": list(kinds)}
+    )
     found = [
         Candidate(
             row["signature_sha256"],

@@ -21,6 +21,9 @@ import pyarrow.compute as pc
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
+from extract.canonical import mutated_operands
+from extract.graph import Node
+from extract.literals import arguments_from_json
 from mining.folding import FoldingConfig, fold, parse
 from mining.grammar import MAX_OPS, MIN_OPS, Grammar, grammar_id, outermost_spans
 from mining.subgraph import CLASSICAL, SINGLE_OP, Exclusion, Mined, Subgraph, cut_ranges
@@ -145,20 +148,26 @@ def _lowest_symbols(grammar: Grammar) -> dict[str, int]:
 
 @task(name="list-single-ops", cache_policy=NO_CACHE, persist_result=False)
 def list_single_ops(session: MiningSession) -> Staged:
-    """Stage a row for each single-op key of the nodes that the corpus has none for."""
+    """Stage a row for each single-op key of the nodes that the corpus has none for; calls whose text
+    says that they write into an operand are no subgraph (`mutates_boundary`), and have none."""
     rows = [
         {
             "subgraph_sha256": row["single_op_sha256"],
             "kind": SINGLE_OP,
-            "op_sequence": [row["op"]],
-            "op_sequence_xxh3": op_sequence_xxh3([row["op"]]),
+            "op_sequence": [row["call"]["op"]],
+            "op_sequence_xxh3": op_sequence_xxh3([row["call"]["op"]]),
             "num_ops": 1,
             "num_inputs": row["num_inputs"],
             "connected": True,
         }
         for row in run_query(session.corpus, "mining_single_ops")
+        if not mutated_operands(_call(**row["call"]))
     ]
     return session.corpus.stage({"subgraphs": rows_to_table("subgraphs", rows)}, session.run_id)
+
+
+def _call(op: str, target: str, literals: str) -> Node:
+    return Node(op, target, *arguments_from_json(literals))
 
 
 def cut_stored_graphs(

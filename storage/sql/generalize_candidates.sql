@@ -1,42 +1,25 @@
--- Subgraphs of $kinds without a row in generalizations, by the graph that each is to be cut out of: of the graphs that
--- hold it and have a model (those that have none, imported or captured, come last), the one of the lowest signature. One
--- model each, which was traced itself. $model_ids NULL: graphs of all models. Models whose graph failed for good are left
--- out. What asks for the fewest ops comes first.
+-- Subgraphs of $kinds without a row in generalizations, by the graph that each is to be cut out of: of the $usable ones
+-- (generalize_graphs.sql) that hold it the one of the lowest signature, those that have no model last; a single op at the
+-- place that $single_ops has for it. What asks for the fewest ops comes first.
 WITH usable AS (
-    SELECT signature_sha256, model_id, source, source IN ('user', 'import') AS is_recorded
-    FROM graph_sources
-    JOIN models USING (model_id)
-    WHERE
-        part = 0
-        AND traced_from IS NULL
-        AND ($model_ids IS NULL OR list_contains($model_ids, model_id))
-        AND (signature_sha256, model_id) NOT IN (
-            SELECT (subject, split_part(detail, ': ', 1))
-            FROM failures
-            WHERE step = 'generalize' AND NOT list_contains($open_reasons, reason)
-        )
-    QUALIFY row_number() OVER (PARTITION BY signature_sha256 ORDER BY is_recorded, source = 'hub', model_id) = 1
-),
-
-single_ops AS (
-    SELECT single_op_sha256 AS subgraph_sha256, signature_sha256, "index" AS start, "index" + 1 AS "end"
-    FROM nodes
-    SEMI JOIN (SELECT subgraph_sha256 AS single_op_sha256 FROM subgraphs WHERE kind = 'single_op') USING (single_op_sha256)
-    WHERE list_contains($kinds, 'single_op')
+    SELECT graph.*
+    FROM (SELECT unnest($usable::STRUCT(signature_sha256 VARCHAR, model_id VARCHAR, is_recorded BOOLEAN)[]) AS graph)
 ),
 
 places AS (
-    SELECT subgraph_sha256, signature_sha256, start, "end", model_id, is_recorded, is_single_op
-    FROM (
-        SELECT subgraph_sha256, signature_sha256, start, "end", false AS is_single_op
-        FROM occurrences
-        WHERE list_contains($kinds, kind)
-        UNION ALL
-        SELECT *, true FROM single_ops
-    )
+    SELECT subgraph_sha256, signature_sha256, start, "end", false AS is_single_op
+    FROM occurrences
     JOIN usable USING (signature_sha256)
     ANTI JOIN generalizations USING (subgraph_sha256)
+    WHERE list_contains($kinds, kind)
     QUALIFY row_number() OVER (PARTITION BY subgraph_sha256 ORDER BY is_recorded, signature_sha256, start, "end") = 1
+    UNION ALL
+    SELECT place.*, true
+    FROM (
+        SELECT unnest(
+            $single_ops::STRUCT(subgraph_sha256 VARCHAR, signature_sha256 VARCHAR, start INTEGER, "end" INTEGER)[]
+        ) AS place
+    )
 )
 
 SELECT
@@ -48,5 +31,6 @@ SELECT
         ORDER BY start, "end"
     ) AS places
 FROM places
+JOIN usable USING (signature_sha256)
 GROUP BY signature_sha256
 ORDER BY max("end"), signature_sha256

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from extract.shape_configs import Sizes
+from extract import shape_configs
+from extract.shape_configs import BATCH_ONLY, CONFIGS, Sizes, load_table, scale_sizes
 from mining.expression import Expression, ExpressionError
 from mining.expression_text import parse
 from mining.fitting import Fitter
@@ -307,3 +308,16 @@ def test_distinct_columns_take_about_a_millisecond_each() -> None:
     started = time.perf_counter()
     assert all(fitter.fit(column) is not None for column in columns)
     assert (time.perf_counter() - started) / len(columns) < 0.01  # ten times what it takes on an idle core
+
+
+@pytest.mark.parametrize("table", sorted(set(load_table()) - {BATCH_ONLY}))
+def test_no_axis_of_the_shape_configs_has_a_form_in_the_others(table: str) -> None:
+    """Else what follows from one of them could be taken to follow from the others."""
+    rows = load_table()[table]
+    varying = [axis for axis in shape_configs.AXES if any(axis in row for row in rows) and axis != "samples"]
+    sizes = [scale_sizes({axis: 1 if axis == "batch" else 224 for axis in varying}, row) for row in rows]
+    for axis in varying:
+        others = [{name: row[name] for name in varying if name != axis} for row in sizes]
+        fitter = Fitter(others[: len(CONFIGS)], others[len(CONFIGS) :])
+        column = [row[axis] for row in sizes]
+        assert fitter.fit(column) is None and fitter.fit_if_one(column) is None

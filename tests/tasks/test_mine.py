@@ -143,7 +143,9 @@ def test_support_counts_programs_and_places(corpus: Corpus, workers: Any) -> Non
     mine(corpus, workers, [find_candidates(corpus)], learned(corpus))
     with corpus.connect() as connection:
         rows = connection.execute("FROM subgraph_support").fetchall()
-        nodes = connection.execute("SELECT single_op_sha256, signature_sha256 FROM nodes").fetchall()
+        nodes = connection.execute(
+            "SELECT single_op_sha256, signature_sha256 FROM nodes WHERE op <> 'relu_'"
+        ).fetchall()
     support = {(sha, kind): (programs, places) for sha, kind, programs, places in rows}
     occurrences = corpus.read("occurrences").to_pylist()
     program_of = {candidate.signature_sha256: candidate.graph_sha256 for candidate in find_candidates(corpus)}
@@ -154,6 +156,14 @@ def test_support_counts_programs_and_places(corpus: Corpus, workers: Any) -> Non
         own = [place for place in places if place[:2] == key]
         expected[key] = (len({program_of[place[2]] for place in own}), len(own))
     assert support == expected
+
+
+def test_an_op_that_writes_into_its_operand_is_no_single_op(corpus: Corpus, workers: Any) -> None:
+    mine(corpus, workers, [find_candidates(corpus)], learned(corpus))
+    seen = set(corpus.read("nodes", ["op"]).column(0).to_pylist())
+    subgraphs = corpus.read("subgraphs").to_pylist()
+    assert "relu_" in seen
+    assert {row["op_sequence"][0] for row in subgraphs if row["kind"] == "single_op"} == seen - {"relu_"}
 
 
 def test_the_order_of_shards_does_not_matter(tmp_path: Path, workers: Any) -> None:

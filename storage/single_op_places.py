@@ -1,0 +1,49 @@
+"""Where a single op is generalized: of all its places in the corpus, the one that varies most likely.
+
+A key fixes op, literals, ranks and dtypes, not what its operands come from: `mul` of two floats stands in tables of
+positions, which are the same at every batch and in every dtype, and in blocks, where it differs by both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from mining.dependence import Dependence, Reads
+from storage import catalogue
+from storage.corpus import Corpus
+from storage.queries import mentioned_tables, query_text
+
+_ROWS_PER_FETCH = 50_000
+
+
+def single_op_places(corpus: Corpus, graphs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a place (subgraph_sha256, signature_sha256, start, end) for each single op without a generalization.
+
+    `graphs` are rows of `generalize_graphs.sql`; graphs with a model come first. Then a place that depends on a data
+    input, one that depends on the model's dtype, the lowest signature, and the first op.
+    """
+    recorded = {graph["signature_sha256"]: graph["is_recorded"] for graph in graphs}
+    best: dict[str, tuple[bool, bool, bool, str, int]] = {}
+    for signature, rows in groupby(_ops(corpus, sorted(recorded)), key=itemgetter(0)):
+        dependence = Dependence()
+        for _, index, key, *reads in rows:
+            on_input, on_dtype = dependence.add(Reads(*reads))
+            if key is not None:
+                place = (recorded[signature], not on_input, not on_dtype, signature, index)
+                if key not in best or place < best[key]:
+                    best[key] = place
+    return [
+        {"subgraph_sha256": key, "signature_sha256": signature, "start": index, "end": index + 1}
+        for key, (*_, signature, index) in sorted(best.items())
+    ]
+
+
+def _ops(corpus: Corpus, signatures: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    sql = query_text("generalize_single_ops")
+    with corpus.connect(mentioned_tables(sql)) as connection, catalogue.reading(corpus.root):
+        cursor = connection.execute(sql, {"signatures": signatures})
+        while rows := cursor.fetchmany(_ROWS_PER_FETCH):
+            yield from rows
