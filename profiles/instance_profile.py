@@ -52,7 +52,7 @@ class ProfileConfig:
     cache: Cache = "cold"
     cache_bytes: int | None = None
     seed: int = 0
-    attempt_seconds: float = 10.0
+    attempt_seconds: float = 5.0
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ class _Trials:
         config = self._config
         written = sorted(self._written_by_any)
         pool = OperandPool(self._operands, written, config.cache, config.cache_bytes, config.timer.block)
-        calls = TrialCalls(pool, config.timer.block)
+        calls = TrialCalls(pool)
         subjects = [calls.subject(profile.backend, self._runners[profile.backend]) for profile in profiles]
         timer = self._bounded(subjects)
         measured = time_interleaved(subjects, timer, self._clock, device_clock)

@@ -1,7 +1,8 @@
-"""The operands of timed trials: cold ones out of memory that no cache still holds, or the same warm ones each time.
+"""The operands of timed calls: cold ones out of memory that no cache still holds, or the same warm ones each time.
 
 Cold on a CPU: copies of the operands take turns, and before each block of trials a buffer twice as large as the
-last-level cache is read, so that none of the copies that the block will take is there. On a GPU the timer's device
+last-level cache is read, so that none of the copies that the block will take is there; where there are fewer copies
+than calls in a block, they are larger together than the cache, and push each other out. On a GPU the timer's device
 flushes the cache before each trial, and one copy is enough. What a program writes into is put back before each trial,
 so that no trial sees what another one left; that part of a cold copy is in the cache then.
 """
@@ -17,6 +18,8 @@ from profiles.timing import Cache
 _TIMES_CACHE = 2  # of the last-level cache: what is read last may evict what was read first by less than its size
 _DEFAULT_CACHE_BYTES = 32 << 20  # where the kernel does not say
 _MAX_POOL_BYTES = 1 << 30
+_CALLS_PER_TRIAL = 32  # at most: 2 us become 64
+_MAX_SMALL_BYTES = 1 << 28  # of copies beyond one for each trial of a block: eight times a last-level cache of 32 MiB
 
 
 class OperandPool:
@@ -30,14 +33,17 @@ class OperandPool:
         cache_bytes: int | None,
         block: int,
     ) -> None:
-        """`written` are the operands that the program writes into; a block of trials takes `block` copies in turn."""
+        """`written` are the operands that the program writes into; `block` is the number of trials in a block."""
         self._pristine = list(operands)
         self._written = tuple(written)
         is_cpu = all(operand.device.type == "cpu" for operand in operands)
         self._is_cold = cache == "cold" and is_cpu
         wanted = _TIMES_CACHE * (cache_bytes or _DEFAULT_CACHE_BYTES)
         num_bytes = max(sum(map(storage_bytes, operands)), 1)
-        num_copies = min(block, max(_MAX_POOL_BYTES // num_bytes, 1)) if self._is_cold else 1
+        num_copies = 1
+        if self._is_cold:
+            most = max(min(block, _MAX_POOL_BYTES // num_bytes), _MAX_SMALL_BYTES // num_bytes, 1)
+            num_copies = min(block * _CALLS_PER_TRIAL, most)
         self._copies = [copy_operands(operands) for _ in range(num_copies)]
         self._ballast = torch.ones(wanted // 8, dtype=torch.int64) if self._is_cold else None
         self._next = 0
@@ -46,6 +52,12 @@ class OperandPool:
     def num_copies(self) -> int:
         """How many copies take turns."""
         return len(self._copies)
+
+    @property
+    def max_calls(self) -> int:
+        """How many copies may be taken before the first of them is used: as many as a trial takes at most, or as there
+        are where the program writes into them."""
+        return min(_CALLS_PER_TRIAL, self.num_copies) if self._written else _CALLS_PER_TRIAL
 
     def take(self) -> list[torch.Tensor]:
         """Return the next copy, as the program wants it: what it wrote into is as it was."""

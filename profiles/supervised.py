@@ -33,9 +33,9 @@ _STATUS_OF = {
 }
 _DETAIL_CHARS = 500
 _MEASURES = frozenset(
-    "status detail latency_us iqr_frac device_us num_kernels graph_breaks recompiles compile_s warmup repeats attempts "
-    "stable overhead_dominated mutates_inputs bitwise_equal max_abs_diff max_rel_diff tolerance_level blocks "
-    "seconds".split()
+    "status detail latency_us iqr_frac device_us num_kernels graph_breaks recompiles compile_s warmup repeats "
+    "calls_per_trial attempts stable overhead_dominated mutates_inputs bitwise_equal max_abs_diff max_rel_diff "
+    "tolerance_level blocks seconds".split()
 )
 
 
@@ -53,7 +53,7 @@ class ProfileJob:
     warmup: int = 20
     trials: int = 100
     max_attempts: int = 5
-    attempt_seconds: float = 10.0
+    attempt_seconds: float = 5.0
     request_seconds: float = 600.0
     memory_bytes: int = 8 * GIB
 

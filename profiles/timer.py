@@ -3,8 +3,11 @@
 A subject is one way to run a program (a backend). Subjects that are to be compared are timed in one call, so that
 whatever slows the machine down meets all of them. A trial prepares a call (untimed: operands are drawn or restored),
 reads the clock, calls, and reads the clock again. What the call returns is let go before the second reading: freeing it
-is part of running it, as in `torch.utils.benchmark`. On a device that works on by itself the second reading waits until
-it is done; a second run of the same trial then gives its own time, so that measuring there costs the first run nothing.
+is part of running it, as in `torch.utils.benchmark`. What takes microseconds is called several times in a row within a
+trial, each time with the operands of its own that were prepared for it, and the trial's time is shared out: one call of
+2 us is told apart from the next by the clock and the caches more than by what it does. On a device that works on by
+itself a trial is one call, and the second reading waits until it is done; a second run of the same trial then gives its
+own time, so that measuring there costs the first run nothing.
 
 The cyclic garbage collector is off within a block: a full collection takes up to 0.6 s with torch loaded (measured),
 and would fall on whichever trial makes one object too many. What a block left is collected after it, because cycles may
@@ -44,6 +47,9 @@ class TimerConfig:
     a block finds the caches as another subject left them, and one in ten moves no quartile. Ours."""
     max_iqr_frac: float = 0.2  # interquartile range over median above which a subject is unsteady (paper)
     max_attempts: int = 5  # attempts at most while a subject is unsteady (issue 8, acceptance 2)
+    trial_us: float = 1000.0
+    """What a trial lasts at least, by as many calls as it takes; a millisecond is a thousand times what reading the
+    clock costs, and a tenth of what Linux gives a process at a time. Ours."""
     wait_seconds: float = 0.05
     """Wait before the second attempt, doubled before each further one: in all 0.75 s, longer than a burst of another
     process, shorter than a compilation. Ours."""
@@ -53,25 +59,29 @@ class TimerConfig:
         for name, least in (("warmup", 0), ("trials", 1), ("block", 1), ("max_attempts", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        for name in ("max_iqr_frac", "wait_seconds"):
+        for name in ("max_iqr_frac", "trial_us", "wait_seconds"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) >= 0):
                 raise ValueError(f"{name} must be finite and not negative, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is timed: `prepare` returns the call of one trial, to be made once; it is asked before every trial, untimed.
+    """What is timed: `prepare` returns one call, to be made once; it is asked before every trial, untimed.
 
-    It draws or restores the operands, so that a call that writes to them does not change the next one.
+    It draws or restores the operands, so that a call that writes to them does not change the next one. As many as
+    `max_calls` may be prepared before the first of them is made. `begin_block` comes before a block's first trial.
     """
 
     name: str
     prepare: Callable[[], Callable[[], object]]
+    max_calls: int = 1
+    begin_block: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The times of one subject, in order, of its steadiest attempt (the first of equals).
+    """The times of one subject's trials, in order, of its steadiest attempt (the first of equals); each is that of
+    `calls` calls.
 
     `blocks` are the places of its blocks among all blocks of that attempt, counted from 0. `attempts` counts all that
     were begun with it. `stable` says whether `iqr_frac` is within the bound; where that is None (a median of zero: the
@@ -85,11 +95,12 @@ class Measurement:
     blocks: tuple[int, ...]
     stable: bool | None
     error: Exception | None = None
+    calls: int = 1
 
     @property
     def median_us(self) -> float | None:
-        """Median latency in microseconds; None where it was not timed."""
-        return median(self.times_ns) / _NS_PER_US if self.times_ns else None
+        """Median latency of a call in microseconds; None where it was not timed."""
+        return median(self.times_ns) / self.calls / _NS_PER_US if self.times_ns else None
 
     @property
     def iqr_frac(self) -> float | None:
@@ -107,11 +118,11 @@ def time_interleaved(
 ) -> dict[str, Measurement]:
     """Return the measurement of each subject by name, in the order given.
 
-    Each is warmed up. Then rounds of one block per subject, in an order shuffled anew, until all have their trials: an
-    attempt. While a subject has no attempt within the bound, all are timed again after a wait. A subject's exception
-    (from `prepare`, its call, or the device meanwhile) ends that subject alone; what is no `Exception` rises. On a
-    device each trial prepares and calls twice. Raises `ValueError` where two subjects have one name, or where the clock
-    runs backwards.
+    Each is warmed up, which also tells how many calls make a trial. Then rounds of one block per subject, in an order
+    shuffled anew, until all have their trials: an attempt. While a subject has no attempt within the bound, all are
+    timed again after a wait. A subject's exception (from `prepare`, its call, or the device meanwhile) ends that
+    subject alone; what is no `Exception` rises. On a device each trial prepares and calls twice. Raises `ValueError`
+    where two subjects have one name, or where the clock runs backwards.
     """
     names = [subject.name for subject in subjects]
     if len(set(names)) < len(names):
@@ -139,11 +150,14 @@ class _Session:
         self._rng = random.Random(config.seed)
         self._best: dict[str, _Attempt] = {}
         self._errors: dict[str, Exception] = {}
+        self._calls = dict.fromkeys([subject.name for subject in subjects], 1)
         self._num_begun = dict.fromkeys([subject.name for subject in subjects], 0)
 
     def run(self) -> dict[str, Measurement]:
         for subject in self._subjects:
-            self._run_block(subject, self._config.warmup, _Attempt())
+            warmed_up = _Attempt()
+            self._run_block(subject, self._config.warmup, warmed_up)
+            self._calls[subject.name] = self._calls_for(subject, warmed_up.times_ns)
         for number in range(self._config.max_attempts):
             if number:
                 self._clock.sleep(self._config.wait_seconds * 2 ** (number - 1))
@@ -151,6 +165,13 @@ class _Session:
             if not self._is_unsteady():
                 break
         return {subject.name: self._measurement(subject.name) for subject in self._subjects}
+
+    def _calls_for(self, subject: Subject, times_ns: Sequence[int]) -> int:
+        """Return how many calls make a trial of a subject, by the later half of its warm-up."""
+        usual = median(times_ns[len(times_ns) // 2 :]) if times_ns else 0
+        if self._device is not None or not usual:
+            return 1
+        return max(min(math.ceil(self._config.trial_us * _NS_PER_US / usual), subject.max_calls), 1)
 
     def _run_attempt(self) -> None:
         attempts = {subject.name: _Attempt() for subject in self._live}
@@ -179,6 +200,7 @@ class _Session:
 
     def _run_block(self, subject: Subject, size: int, attempt: _Attempt) -> None:
         try:
+            subject.begin_block()
             for _ in range(size):
                 self._run_trial(subject, attempt)
         except Exception as error:  # foreign code: what it raises is what is found out about the subject
@@ -191,12 +213,14 @@ class _Session:
     def _run_trial(self, subject: Subject, attempt: _Attempt) -> None:
         gc.disable()  # again before each trial: foreign code may switch it on
         now, device = self._clock.now_ns, self._device
-        call = subject.prepare()
+        calls = [subject.prepare() for _ in range(self._calls[subject.name])]
         if device is None:
             start = now()
-            call()
+            for call in calls:
+                call()
             stop = now()
         else:
+            (call,) = calls
             device.before_trial()
             device.synchronize()
             start = now()
@@ -205,7 +229,7 @@ class _Session:
             stop = now()
         attempt.times_ns.append(stop - start)
         if device is not None:
-            del call  # and its operands, before the next are made
+            del call, calls  # and its operands, before the next are made
             attempt.device_ns.append(_time_on_device(subject, device))
 
     def _measurement(self, name: str) -> Measurement:
@@ -215,7 +239,9 @@ class _Session:
         best = self._best[name]
         device_ns = None if self._device is None else tuple(best.device_ns)
         stable = best.spread <= self._config.max_iqr_frac
-        return Measurement(tuple(best.times_ns), device_ns, num_begun, tuple(best.blocks), stable)
+        return Measurement(
+            tuple(best.times_ns), device_ns, num_begun, tuple(best.blocks), stable, calls=self._calls[name]
+        )
 
 
 def _time_on_device(subject: Subject, device: DeviceClock) -> int:

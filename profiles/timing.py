@@ -75,6 +75,7 @@ class Timing:
     compile_s: float | None = None
     warmup: int = 0
     repeats: int = 0
+    calls_per_trial: int | None = None
     attempts: int = 0
     stable: bool | None = None
     overhead_dominated: bool | None = None

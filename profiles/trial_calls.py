@@ -27,8 +27,8 @@ class _Calls:
 class TrialCalls:
     """Calls of several runners that take their operands from one pool, which leaves the caches before each block."""
 
-    def __init__(self, pool: OperandPool, block: int) -> None:
-        self._pool, self._block = pool, block
+    def __init__(self, pool: OperandPool) -> None:
+        self._pool = pool
         self._calls: dict[str, _Calls] = {}
         self._last: _Calls | None = None
         self._num_graphs = _num_graphs()
@@ -39,13 +39,11 @@ class TrialCalls:
 
         def prepare() -> Callable[[], object]:
             self._settle()
-            if calls.num_prepared % self._block == 0:
-                self._pool.evict()
             calls.num_prepared += 1
             self._last = calls
             return partial(runner, *self._pool.take())
 
-        return Subject(name, prepare)
+        return Subject(name, prepare, self._pool.max_calls, self._pool.evict)
 
     def num_compiled(self, name: str) -> int:
         """Return how often torch compiled in the calls of a runner."""

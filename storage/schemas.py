@@ -34,7 +34,7 @@ from storage.mining_schemas import (
 )
 from storage.timing_schemas import ENVIRONMENTS, PROFILE_RUNS, TIMINGS
 
-SCHEMA_VERSION: Final = 11
+SCHEMA_VERSION: Final = 12
 GRAPH_ALGORITHM: Final = "passnet-graph/1"
 
 TENSOR_TYPE: Final = pa.struct(

@@ -62,6 +62,11 @@ TIMINGS = pa.schema(
         column("compile_s", pa.float64(), "Seconds to compile, in no latency; null for eager and where not compiled."),
         column("warmup", pa.int32(), "Runs before the trials.", null=False),
         column("repeats", pa.int32(), "Trials of an attempt.", null=False),
+        column(
+            "calls_per_trial",
+            pa.int32(),
+            f"Calls in a row that one trial times and shares its time out to; {_UNTIMED}, or before schema 12.",
+        ),
         column("attempts", pa.int32(), "Times that the trials were run; the steadiest attempt is kept.", null=False),
         column("stable", pa.bool_(), f"Whether iqr_frac is at most 0.2; {_UNTIMED}"),
         column(

@@ -221,6 +221,7 @@ def _measures(profile: BackendProfile, empty_us: float | None) -> dict[str, Any]
         "compile_s": profile.compile_s,
         "warmup": profile.warmup,
         "repeats": profile.repeats,
+        "calls_per_trial": measured and measured.calls,
         "attempts": measured.attempts if measured else 0,
         "stable": measured and measured.stable,
         "overhead_dominated": _is_overhead(latency_us, device_us, empty_us),

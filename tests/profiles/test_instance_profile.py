@@ -17,7 +17,7 @@ from profiles.timer import TimerConfig
 from profiles.timing import Status
 
 CPU = torch.device("cpu")
-CONFIG = ProfileConfig(TimerConfig(warmup=2, trials=6, block=2), cache_bytes=1 << 12)
+CONFIG = ProfileConfig(TimerConfig(warmup=2, trials=6, block=2, trial_us=0.0), cache_bytes=1 << 12)
 X = TensorMeta("x", "input", "x", (2, 4), (4, 1), "float32")
 Call = Callable[[Runner, Sequence[torch.Tensor]], Any]
 
@@ -90,12 +90,14 @@ def test_what_a_program_writes_does_not_poison_the_next_trial(program: Graph, ca
         seen.append(operands[0].clone())
         return run(*operands)
 
-    config = replace(CONFIG, cache="cold" if cache == "cold" else "warm")
+    timer = replace(CONFIG.timer, trial_us=4.0)  # four calls a trial, where there are as many copies
+    config = replace(CONFIG, timer=timer, cache="cold" if cache == "cold" else "warm")
     eager, other = profiled(program, backend(spy), config=config)
     assert (eager.status, other.status) == (Status.OK, Status.OK)
     assert (eager.mutates_inputs, other.mutates_inputs) == (True, True)
     assert other.comparison is not None and other.comparison.bitwise_equal
-    assert len(seen) == 1 + 1 + 1 + 6  # compared, bounded, warmed up, timed
+    assert other.measurement is not None and other.measurement.calls == (4 if cache == "cold" else 1)
+    assert len(seen) == 1 + 1 + 1 + 6 * other.measurement.calls  # compared, bounded, warmed up, timed
     assert all(operand.shape == (2, 4) and torch.equal(operand, seen[0]) for operand in seen)
 
 

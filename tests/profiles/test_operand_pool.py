@@ -38,9 +38,10 @@ def test_copies_lie_as_the_operands_do_in_memory_of_their_own(
 def test_cold_copies_take_turns_and_warm_ones_are_one() -> None:
     given = [torch.ones(4)]
     cold = OperandPool(given, (), "cold", SMALL_CACHE, block=3)
-    places = [cold.take()[0].data_ptr() for _ in range(6)]
-    assert cold.num_copies == len(set(places)) == 3
-    assert places[:3] == places[3:]
+    num_calls = 3 * 32
+    places = [cold.take()[0].data_ptr() for _ in range(2 * num_calls)]
+    assert cold.num_copies == len(set(places)) == num_calls
+    assert places[:num_calls] == places[num_calls:]
     warm = OperandPool(given, (), "warm", SMALL_CACHE, block=3)
     assert warm.num_copies == 1
     assert len({warm.take()[0].data_ptr() for _ in range(4)}) == 1
@@ -49,8 +50,19 @@ def test_cold_copies_take_turns_and_warm_ones_are_one() -> None:
 
 def test_a_pool_of_large_operands_has_fewer_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("profiles.operand_pool._MAX_POOL_BYTES", 100)
+    monkeypatch.setattr("profiles.operand_pool._MAX_SMALL_BYTES", 80)
+    assert OperandPool([torch.ones(1)], (), "cold", SMALL_CACHE, block=10).num_copies == 20
     assert OperandPool([torch.ones(10)], (), "cold", SMALL_CACHE, block=10).num_copies == 2
     assert OperandPool([torch.ones(100)], (), "cold", SMALL_CACHE, block=10).num_copies == 1
+
+
+def test_a_trial_takes_no_copy_twice_that_the_program_writes_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("profiles.operand_pool._MAX_SMALL_BYTES", 80)
+    given = [torch.ones(5)]
+    pools = [OperandPool(given, written, "cold", SMALL_CACHE, block=2) for written in ((), (0,))]
+    assert [pool.max_calls for pool in pools] == [32, 4]
+    assert [pool.num_copies for pool in pools] == [4, 4]
+    assert OperandPool(given, (0,), "warm", SMALL_CACHE, block=2).max_calls == 1
 
 
 def test_a_program_without_operands_has_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,6 +88,7 @@ def test_the_defaults_are_the_papers() -> None:
     config = TimerConfig()
     assert (config.warmup, config.trials, config.max_iqr_frac) == (20, 100, 0.2)
     assert (config.block, config.max_attempts, config.wait_seconds, config.seed) == (10, 5, 0.05, 0)
+    assert config.trial_us == 1000.0
 
 
 def test_warmups_and_preparation_are_not_timed() -> None:
@@ -98,6 +99,46 @@ def test_warmups_and_preparation_are_not_timed() -> None:
     assert measured.iqr_frac == 250 / 1250
     assert (measured.attempts, measured.blocks, measured.stable) == (1, (0, 1, 2), True)
     assert (measured.device_ns, measured.device_us, measured.error) == (None, None, None)
+
+
+def run_short(config: TimerConfig, max_calls: int, **times: Sequence[int]) -> tuple[Stage, dict[str, Measurement]]:
+    """Time subjects of which `max_calls` calls may be prepared at once; blocks begin as events too."""
+    stage = Stage(**times)
+    subjects = [
+        Subject(name, script.prepare, max_calls, lambda: stage.events.append("begin"))
+        for name, script in stage.scripts.items()
+    ]
+    return stage, time_interleaved(subjects, config, stage.clock)
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "max_calls", "calls"),
+    [(10.0, 32, 4), (40.0, 32, 1), (39.0, 32, 2), (1.0, 32, 32), (1.0, 5, 5), (1.0, 1, 1), (500.0, 32, 1)],
+)
+def test_a_trial_has_as_many_calls_as_make_it_long_enough(microseconds: float, max_calls: int, calls: int) -> None:
+    config = replace(QUICK, trial_us=40.0)
+    stage, measured = run_short(config, max_calls, a=[int(microseconds * 1000)])
+    assert (measured["a"].calls, measured["a"].median_us) == (calls, microseconds)
+    assert measured["a"].times_ns == (int(microseconds * 1000) * calls,) * 6
+    assert stage.events.count("a") == 2 + 6 * calls
+
+
+def test_calls_of_a_trial_go_by_the_later_half_of_the_warm_up() -> None:
+    config = replace(QUICK, warmup=4, trial_us=10.0)
+    _, measured = run_short(config, 32, a=[9_000_000, 9_000_000, 1_000, 1_000, 2_000])
+    assert (measured["a"].calls, measured["a"].times_ns) == (10, (20_000,) * 6)
+    _, measured = run_short(replace(config, warmup=0), 32, a=[1_000])
+    assert measured["a"].calls == 1
+
+
+def test_every_call_of_a_trial_is_prepared_before_the_clock_is_read() -> None:
+    _, measured = run_short(replace(QUICK, trial_us=3.0), 32, a=[1_000])  # preparing takes 1,000,000 ns each
+    assert measured["a"].times_ns == (3_000,) * 6
+
+
+def test_each_block_begins_once_before_its_trials() -> None:
+    stage, _ = run_short(replace(QUICK, trial_us=2.0), 32, a=[1_000])
+    assert stage.events == ["begin", "a", "a"] + ["begin", *"aaaa"] * 3
 
 
 def test_every_subject_is_warmed_up_before_any_is_timed() -> None:

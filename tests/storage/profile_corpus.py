@@ -106,6 +106,7 @@ def timing(case: Case, backend: str, device: str, run_id: str = "run-1", **chang
         "compile_s": None if is_eager else 2.0,
         "warmup": 20,
         "repeats": 100,
+        "calls_per_trial": None if latency_us is None else 3,
         "attempts": 1 if case.stable else 5,
         "stable": None if latency_us is None else case.stable or is_eager,
         "bitwise_equal": case.bitwise_equal if is_compared else None,
