@@ -219,18 +219,18 @@ class _Session:
             for call in calls:
                 call()
             stop = now()
-        else:
-            (call,) = calls
-            device.before_trial()
-            device.synchronize()
-            start = now()
-            call()
-            device.synchronize()
-            stop = now()
+            attempt.times_ns.append(stop - start)
+            return
+        call = calls.pop()
+        device.before_trial()
+        device.synchronize()
+        start = now()
+        call()
+        device.synchronize()
+        stop = now()
         attempt.times_ns.append(stop - start)
-        if device is not None:
-            del call, calls  # and its operands, before the next are made
-            attempt.device_ns.append(_time_on_device(subject, device))
+        del call  # and its operands, before the next are made
+        attempt.device_ns.append(_time_on_device(subject, device))
 
     def _measurement(self, name: str) -> Measurement:
         num_begun, error = self._num_begun[name], self._errors.get(name)
