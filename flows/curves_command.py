@@ -11,7 +11,7 @@ from rich.console import Console
 from flows.bounds import MAX_WORKERS
 from flows.curve_plan import DEFAULT_TARGETS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
-from flows.printing import print_table
+from flows.printing import print_table, shown_cell
 from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 
@@ -78,7 +78,7 @@ def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> CurveSumma
 def _show(summary: CurveSummary, target: str) -> None:
     if summary.targets:
         columns = list(summary.targets[0])
-        rows = [[_shown(name, row[name]) for name in columns] for row in summary.targets]
+        rows = [[shown_cell(name, row[name]) for name in columns] for row in summary.targets]
         print_table(columns, rows, f"kernel curves in {summary.corpus}")
     failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
     left = f", {summary.num_left:,} still lack one" if summary.num_left else ""
@@ -89,9 +89,3 @@ def _show(summary: CurveSummary, target: str) -> None:
         typer.echo(f"{summary.num_failed_before:,} graphs failed before (`passnet sql {why}`): see --retry-failed")
     options = f"--corpus {summary.corpus} --target {target}"
     typer.echo(f"next: passnet mine {options} --kinds fusible; passnet plot curve {options} GRAPH")
-
-
-def _shown(name: str, value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value

@@ -11,7 +11,7 @@ from rich.console import Console
 from flows.bounds import MAX_WORKERS
 from flows.generalize_plan import MAX_BYTES, MODEL_SECONDS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
-from flows.printing import print_table
+from flows.printing import print_table, shown_cell
 from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 from mining.subgraph import KINDS
@@ -105,10 +105,4 @@ def _show(summary: GeneralizeSummary) -> None:
 def _print(rows: tuple[dict[str, Any], ...], title: str) -> None:
     if rows:
         columns = list(rows[0])
-        print_table(columns, [[_shown(name, row[name]) for name in columns] for row in rows], title)
-
-
-def _shown(name: str, value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value
+        print_table(columns, [[shown_cell(name, row[name]) for name in columns] for row in rows], title)

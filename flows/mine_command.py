@@ -11,7 +11,7 @@ from rich.console import Console
 from flows.bounds import MAX_WORKERS
 from flows.local_run import ending_in_order, local_prefect, stop_on_signals
 from flows.mining_plan import DEFAULT_KINDS, FUSIBLE_TARGET, MAX_LENGTH, NUM_FOLDS
-from flows.printing import print_table
+from flows.printing import print_table, shown_cell
 from flows.progress import Reporter, reporter_for
 from flows.reading import DEFAULT_CORPUS, CorpusOption
 
@@ -88,7 +88,7 @@ def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> MiningSumm
 def _show(summary: MiningSummary) -> None:
     if summary.kinds:
         columns = list(summary.kinds[0])
-        rows = [[_shown(name, row[name]) for name in columns] for row in summary.kinds]
+        rows = [[shown_cell(name, row[name]) for name in columns] for row in summary.kinds]
         print_table(columns, rows, f"subgraphs in {summary.corpus}")
     if summary.grammar_id is not None:
         how = "learned now" if summary.has_learned else "learned before"
@@ -98,9 +98,3 @@ def _show(summary: MiningSummary) -> None:
         f"next: passnet sql --corpus {summary.corpus} "
         '"SELECT * FROM subgraph_support ORDER BY support DESC, subgraph_sha256 LIMIT 10"'
     )
-
-
-def _shown(name: str, value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.1%}" if name.endswith("_frac") and isinstance(value, float) else value

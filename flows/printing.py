@@ -88,6 +88,13 @@ def short_ops(op_names: Sequence[str], num_chars: int = 40) -> str:
     return f"{' '.join(kept)}{more} ({len(op_names):,} ops)"
 
 
+def shown_cell(column: str, value: object) -> object:
+    """Return a value as a table for people shows it: a share (`*_frac`) in percent, nothing for null."""
+    if value is None:
+        return ""
+    return f"{value:.1%}" if column.endswith("_frac") and isinstance(value, float) else value
+
+
 def human_bytes(count: int) -> str:
     """Return a size for people, in binary units."""
     size, unit = float(count), "B"

@@ -18,9 +18,9 @@ _NEVER: Final = -1  # mallopt(3): trimming is off
 
 
 class _Kept:
-    """Whether this process keeps what it frees; None: nobody asked for it."""
+    """Whether this process keeps what it frees."""
 
-    done: bool | None = None
+    done = False
 
 
 def keep_freed_memory() -> bool:
