@@ -42,7 +42,7 @@ def test_results_take_no_page_from_the_kernel_again(num_elements: int) -> None:
     kept, num_faults, said = found["keep"]
     if not kept:
         pytest.skip("the C library is not glibc")
-    assert num_faults < 20
+    assert num_faults < found["leave"][1] / 10  # the heap may grow once more, by one result
     assert said.startswith("glibc ") and said.endswith(", freed memory kept")
     kept, others, said = found["leave"]
     assert not kept and others > 20 * num_elements * 4 / 4096 / 2
@@ -50,7 +50,7 @@ def test_results_take_no_page_from_the_kernel_again(num_elements: int) -> None:
 
 
 def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_memory._Kept, "done", None)
+    monkeypatch.setattr(host_memory._Kept, "done", False)
     monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
     assert not host_memory.keep_freed_memory()
     assert host_memory.describe_host_memory() == "unknown, freed memory returned as it decides"
