@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,8 @@ class FormerBuild:
 def load_base(corpus: Corpus, name: str) -> FormerBuild:
     """Return the build of another corpus's folder, or of a former manifest of this corpus, by its number.
 
-    Raises UsageError where there is none, or where it has instances that the corpus lacks.
+    Raises UsageError where there is none, where its members are not those that its tasks count, or where it has
+    instances that the corpus lacks.
     """
     if name.isdecimal():
         manifest = corpus.manifest(int(name))
@@ -54,6 +56,7 @@ def load_base(corpus: Corpus, name: str) -> FormerBuild:
             tasks, members = (other.read(table) for table in _TABLES)
     if not tasks.num_rows:
         raise UsageError(f"--base {name} has no bench tasks", "name a corpus, or a manifest of this one, that has some")
+    _check_members(name, tasks, members)
     known = set(corpus.read("instances", ["instance_sha256"]).column(0).to_pylist())
     if lacking := set(members.column("instance_sha256").to_pylist()) - known:
         what = f"--base {name} has {len(lacking):,} instances that {corpus.root} lacks ({min(lacking)[:12]})"
@@ -84,6 +87,22 @@ def with_base(tables: dict[str, pa.Table], base: FormerBuild, *, every_group: bo
         "bench_tasks": _ordered(pa.concat_tables([base.tasks, tasks]), "task_id"),
         "bench_members": _ordered(pa.concat_tables([base.members, members.filter(stays)]), "task_id", "position"),
     }
+
+
+def _check_members(name: str, tasks: pa.Table, members: pa.Table) -> None:
+    """Raise UsageError unless each task has as many member rows as it says, and each row is of a task."""
+    expected = {row["task_id"]: row["num_members"] for row in tasks.to_pylist()}
+    counts = Counter(members.column("task_id").to_pylist())
+    wrong = sorted(task for task in expected.keys() | counts.keys() if counts[task] != expected.get(task))
+    if not wrong:
+        return
+    first = wrong[0]
+    told = f"{expected[first]:,} members" if first in expected else "no row in bench_tasks"
+    more = f", and so for {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
+    raise UsageError(
+        f"--base {name} is damaged: task {first[:16]} has {told} and {counts[first]:,} rows in bench_members{more}",
+        "name a build that is whole, or see what is damaged: passnet fsck --deep",
+    )
 
 
 def _group(row: dict[str, Any]) -> tuple[str, str, str]:

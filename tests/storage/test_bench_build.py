@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from benchmarks.bench_leaks import leaking_pairs
@@ -229,3 +230,23 @@ def test_a_base_without_tasks_or_of_other_instances_is_refused(grown: Corpus, tm
         load_base(grown, "999")
     with pytest.raises(UsageError, match="is not a corpus"):
         load_base(grown, str(tmp_path / "nowhere"))
+
+
+def test_a_base_whose_members_are_not_those_that_its_tasks_count_is_refused(grown: Corpus, tables: Tables) -> None:
+    members = tables["bench_members"]
+    task = members.column("task_id")[0].as_py()
+    counted = sum(row["task_id"] == task for row in members.to_pylist())
+    others = members.filter(pc.field("task_id") != task)
+    orphan = pa.concat_tables([members, others.slice(0, 1).set_column(0, others.field(0), pa.array(["f" * 64]))])
+    damaged = {
+        rf"task {task[:16]} has {counted} members and 0 rows in bench_members;": others,
+        rf"task {task[:16]} has .*, and so for .* more": members.slice(0, 0),
+        rf"task {'f' * 16} has no row in bench_tasks and 1 rows in bench_members": orphan,
+    }
+    for said, rows_left in damaged.items():
+        with Corpus.open(grown.root, write=True) as opened:
+            opened.replace({"bench_members": rows_left}, "damaged")
+        with pytest.raises(UsageError, match=said):
+            load_base(grown, str(grown.root))
+        with pytest.raises(UsageError, match=said):
+            load_base(grown, str(grown.manifest().number))
