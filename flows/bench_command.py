@@ -151,6 +151,8 @@ def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> BuildSumma
 def _show(summary: BuildSummary) -> None:
     _print(f"tasks in {summary.corpus}", [_sizes(row) for row in summary.splits])
     _print("groups that are no task", summary.losses)
+    for warning in summary.warnings:
+        typer.echo(f"warning: {warning}")
     typer.echo(f"built in {summary.seconds:.1f} s, manifest {summary.manifest}")
     named = f"--corpus {summary.corpus}"
     typer.echo(f"next: passnet bench stats {named}; passnet bench export {named} --split eval --out tasks")

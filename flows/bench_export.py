@@ -81,7 +81,7 @@ def export_tasks(
     Raises UsageError before anything is written: a split or kind that there is not, an unknown task, no tasks, a
     folder in use.
     """
-    from storage.bench_tasks import TASKS_PER_READ, find_tasks, load_tasks
+    from storage.bench_tasks import TASKS_PER_READ, find_tasks, load_tasks, no_tasks
     from storage.corpus import Corpus
     from storage.errors import UsageError
     from storage.sample_folders import check_free, write_folder
@@ -90,8 +90,10 @@ def export_tasks(
     _check_choice(split, kinds)
     opened = Corpus.open(corpus)
     found = find_tasks(opened, tasks or None, split, kinds, limit)
+    if not found and not opened.manifest().rows("bench_tasks"):
+        raise no_tasks(opened)
     if not found:
-        raise UsageError(f"{corpus} holds no such task", f"build tasks: passnet bench build --corpus {corpus}")
+        raise UsageError(f"{corpus} holds no such task", f"see which there are: passnet bench stats --corpus {corpus}")
     folders = {task: out / folder for task, folder in task_folders(opened, found).items()}
     if not out.is_dir():
         check_free(out)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from storage.bench_tasks import no_tasks
 from storage.corpus import Corpus
-from storage.errors import UsageError
 from storage.query import run_queries
 
 Rows = list[dict[str, Any]]
@@ -69,7 +69,7 @@ _QUERIES = {
 def read_stats(corpus: Corpus) -> dict[str, Rows]:
     """Return rows by part, as of the newest manifest; raises UsageError where there are no tasks."""
     if not corpus.manifest().rows("bench_tasks"):
-        raise UsageError(f"{corpus.root} has no bench tasks", f"build them: passnet bench build --corpus {corpus.root}")
+        raise no_tasks(corpus)
     return run_queries(corpus, _QUERIES)
 
 

@@ -81,6 +81,11 @@ class EvaluationChooser:
         self._barred = leaking - set(kept)
         self._models = {kind: fit_hmm(found, config.hmm) for kind, found in self._by_kind.items() if found}
 
+    @property
+    def barred(self) -> frozenset[SequenceKey]:
+        """Sequences that are not chosen because they leak a former training sequence."""
+        return frozenset(self._barred)
+
     def choose(self, excluded: Collection[SequenceKey] = ()) -> list[OpSequence]:
         """Return the evaluation sequences without those excluded (kept ones stay), in the order chosen, by kind."""
         return [sequence for kind in self._by_kind for sequence in self._select(kind, self._config.method, excluded)]

@@ -38,6 +38,10 @@ class Degenerate(StrEnum):
     MEAN = "mean"
 
 
+DID_NOT_END: Final = frozenset({Degenerate.RAISES, Degenerate.OUT_OF_MEMORY, Degenerate.TIMEOUT, Degenerate.CRASHED})
+"""Reasons of what did not run to its end; the others were found by a run, and are no failures."""
+
+
 @dataclass(frozen=True, slots=True)
 class InstanceCheck:
     """What a check found; `reason` None: the instance may make a task. `detail` is one line.

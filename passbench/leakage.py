@@ -122,9 +122,14 @@ def split_by_family(sequences: Iterable[OpSequence], evaluation_frac: float = 0.
     """
     sides: dict[bool | None, list[OpSequence]] = {True: [], False: [], None: []}
     for sequence in sequences:
-        taken = {seeded_order(family, seed) < evaluation_frac * 2**64 for family in sequence.families}
+        taken = {is_evaluation_family(family, evaluation_frac, seed) for family in sequence.families}
         sides[taken.pop() if len(taken) == 1 else None].append(sequence)
     return FamilySplit(tuple(sides[True]), tuple(sides[False]), tuple(sides[None]))
+
+
+def is_evaluation_family(family: str, evaluation_frac: float, seed: int) -> bool:
+    """Tell whether `split_by_family` gives a family to the evaluation side."""
+    return seeded_order(family, seed) < evaluation_frac * 2**64
 
 
 def _parts(ops: tuple[str, ...], lengths: Collection[int]) -> Iterator[tuple[str, ...]]:

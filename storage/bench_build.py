@@ -8,9 +8,10 @@ why not.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
@@ -19,6 +20,7 @@ from passbench.choice import EvaluationChooser
 from passbench.leakage import Leak, SequenceKey, find_leaks, key_of, split_by_family
 from passbench.near_duplicates import near_duplicates
 from passbench.op_sequence import OpSequence
+from passbench.shortfall import Evaluated, shortfalls
 from storage.bench_base import FormerBuild, with_base
 from storage.bench_rows import BuildConfig, build_row, dropped_row, leakage_rows, selection_rows
 from storage.bench_steps import (
@@ -39,6 +41,9 @@ Check = Callable[[Collection[str]], Mapping[str, Verdict]]
 Stage = Callable[[str], None]
 
 
+_BY_FORMER: Final = "by a task of the former build"
+
+
 def no_check(_: Collection[str]) -> dict[str, Verdict]:
     """Find nothing: for builds that run no instance."""
     return {}
@@ -48,7 +53,8 @@ def no_check(_: Collection[str]) -> dict[str, Verdict]:
 class TaskBuild:
     """One build over a connection that has the views of `storage.bench_steps.BENCH_TABLES`; `make` it once.
 
-    `check` runs instances; `on_stage` is told what is being done.
+    `check` runs instances; `on_stage` is told what is being done. `warnings` says after `make` of which kinds there are
+    fewer evaluation tasks than asked for, and why.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -56,6 +62,7 @@ class TaskBuild:
     base: FormerBuild | None = None
     check: Check = no_check
     on_stage: Stage = lambda _: None
+    warnings: tuple[str, ...] = ()
     _reasons: dict[str, tuple[str, str, str | None]] = field(default_factory=dict)
     _groups: list[dict[str, Any]] = field(default_factory=list)
 
@@ -73,6 +80,7 @@ class TaskBuild:
         leaks = self._drop_leaks(evaluation, sequences, to_train)
         self._choose_training()
         tables = self._tasks()
+        self.warnings = self._shortfalls(tables["bench_tasks"], sequences, to_evaluate, chooser, excluded)
         training = [sequence for sequence in sequences if key_of(sequence) in _keys(tables["bench_tasks"], "train")]
         self.on_stage("looking for near duplicates")
         near = near_duplicates(evaluation, training)
@@ -101,8 +109,8 @@ class TaskBuild:
         """Choose until every group of the evaluation side makes a task; return the sequences excluded."""
         kept = self.base.keys("eval") if self.base else set()
         excluded: set[SequenceKey] = set()
+        self.on_stage("selecting op sequences")
         while True:
-            self.on_stage("selecting op sequences")
             selected = {key_of(sequence) for sequence in chooser.choose(excluded)} | kept
             split_selected(self.connection, sorted(selected))
             groups = [group for group in groups_of(self.connection, "bench_evaluation") if _key(group) not in kept]
@@ -114,8 +122,8 @@ class TaskBuild:
     def _choose_training(self) -> None:
         """Choose until every group of the training side makes a task."""
         barred = set(self._reasons)
+        self.on_stage("choosing training groups")
         while True:
-            self.on_stage("choosing training groups")
             choose_training(self.connection, sorted(barred), every_group=self.config.every_group)
             bad = self._degenerate(groups_of(self.connection, "bench_training"), "train")
             if not bad:
@@ -162,6 +170,24 @@ class TaskBuild:
         tables = chosen_tables(self.connection)
         return with_base(tables, self.base, every_group=self.config.every_group) if self.base else tables
 
+    def _shortfalls(
+        self,
+        tasks: pa.Table,
+        sequences: list[OpSequence],
+        to_evaluate: list[OpSequence],
+        chooser: EvaluationChooser,
+        excluded: set[SequenceKey],
+    ) -> tuple[str, ...]:
+        """Say of which kinds there are fewer evaluation tasks than asked for."""
+        counts = Counter(row["kind"] for row in tasks.select(["kind", "split"]).to_pylist() if row["split"] == "eval")
+        whys = {_key(group): self._reasons[group["task_id"]] for group in self._groups if self._is_told(group, "eval")}
+        degenerate = {key: whys[key][1] for key in excluded}
+        found = Evaluated(sequences, to_evaluate, chooser.barred, degenerate)
+        return tuple(shortfalls(counts, self.config.choice, found))
+
+    def _is_told(self, group: Mapping[str, Any], split: str) -> bool:
+        return group["task_id"] in self._reasons and self._reasons[group["task_id"]][0] == split
+
     def _build_row(self) -> dict[str, Any]:
         name, num_tasks = (self.base.name, self.base.tasks.num_rows) if self.base else (None, 0)
         return build_row(self.config, name, num_tasks, len(self._groups))
@@ -179,9 +205,10 @@ class TaskBuild:
             if group["task_id"] in self._reasons:
                 split, reason, detail = self._reasons[group["task_id"]]
             elif key in evaluated:
-                split, reason, detail = "eval", "base" if key in former else "evaluated", None
+                split, reason, detail = "eval", "evaluated", _BY_FORMER if key in former else None
             else:
-                split, reason, detail = "train", "base" if key in former and key in trained else "not_drawn", None
+                split, reason = "train", "not_drawn"
+                detail = _BY_FORMER if key in former and key in trained else None
             rows.append(dropped_row(group, split, reason, detail))
         return rows
 

@@ -107,13 +107,15 @@ BENCH_DROPPED = pa.schema(
         column(
             "reason",
             pa.string(),
-            "leak, family (its families are not all on that side), a reason of bench_checks, not_checked, evaluated ("
-            "its sequence is, by another group), base (a former task stands for it), or not_drawn (another of its "
-            "sequence and rule is).",
+            "leak, family (its families are not all on that side), a reason of bench_checks, evaluated (its sequence "
+            "is, by another group), or not_drawn (another of its sequence and rule is).",
             null=False,
         ),
         column(
-            "detail", pa.string(), "How it leaks and which evaluation sequence, or what the check said; null: nothing."
+            "detail",
+            pa.string(),
+            "How it leaks and which evaluation sequence, what the check said, or that a former build's task stands for "
+            "it (`--base`); null: nothing.",
         ),
     ]
 )
@@ -138,6 +140,8 @@ BENCH_CHECKS = pa.schema(
         column(
             "identity_level", pa.int32(), "The same of an operand of the same shape and dtype; null also without one."
         ),
-        column("seconds", pa.float64(), "Time that the check took, wall.", volatile=True),
+        column(
+            "seconds", pa.float64(), "Time that the check took, wall; of a timeout what it was given.", volatile=True
+        ),
     ]
 )

@@ -79,6 +79,18 @@ def member_rows(corpus: Corpus, instances: Iterable[str]) -> dict[str, dict[str,
     return {row["instance_sha256"]: row for row in run_query(corpus, "task_instances", wanted)}
 
 
+def no_tasks(corpus: Corpus) -> UsageError:
+    """Return what to raise where a corpus has no task: no build, or one that found none."""
+    build = f"passnet bench build --corpus {corpus.root}"
+    reasons = corpus.read("bench_dropped", ["reason"]).column(0).to_pylist()
+    if not reasons:
+        return UsageError(f"{corpus.root} has no bench tasks", f"build them: {build}")
+    from passbench.shortfall import why_no_task  # numpy is for those who need it
+
+    what = f"the build has no task: {why_no_task(reasons)}"
+    return UsageError(what, f"build again, with more --check-seconds where instances time out: {build}")
+
+
 def _where_tasks(corpus: Corpus) -> str:
     return f"see `passnet sql --corpus {corpus.root} 'FROM bench_tasks'`"
 
@@ -90,9 +102,10 @@ def _meant(corpus: Corpus, task_ids: Sequence[str], name: str, among: str) -> st
     found = [task for task in task_ids[first : first + _MATCHES_NAMED + 1] if task.startswith(prefix)]
     if len(found) == 1 and prefix:
         return found[0]
+    if not corpus.manifest().rows("bench_tasks"):
+        raise no_tasks(corpus)
     if not found or not prefix:
-        remedy = _where_tasks(corpus) if task_ids else f"build them: passnet bench build --corpus {corpus.root}"
-        raise UsageError(f"no {among} of {corpus.root} is called {name!r}", remedy)
+        raise UsageError(f"no {among} of {corpus.root} is called {name!r}", _where_tasks(corpus))
     shown = [task[: max(_HASH_SHOWN, len(prefix) + 4)] for task in found[:_MATCHES_NAMED]]
     more = ", ..." if len(found) > _MATCHES_NAMED else ""
     raise UsageError(f"{name!r} means several tasks: {', '.join(shown)}{more}", "give one of these")

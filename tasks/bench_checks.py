@@ -1,4 +1,4 @@
-"""One shard of instances to staged rows of `bench_checks`: render each, have a child run it, write.
+"""One shard of instances to rows of `bench_checks`: render each, have a child run it; several shards to one commit.
 
 What a program does to its child costs that instance alone: a row that says so.
 """
@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+import pyarrow as pa
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from extract.failure import Reason
 from extract.sandbox import ChildFailed, Sandbox
-from passbench.instance_check import CHECK_ALGORITHM, NUM_DRAWS, Degenerate, InstanceCheck
-from storage.corpus import Corpus, Staged
+from passbench.instance_check import CHECK_ALGORITHM, DID_NOT_END, NUM_DRAWS, Degenerate, InstanceCheck
+from storage.corpus import Corpus
 from storage.errors import CorpusError
 from storage.profile_candidates import stored_programs
 from storage.records import rows_to_table
@@ -40,7 +41,8 @@ class CheckJob:
 
 @dataclass
 class CheckSession:
-    """What the shards of one run share: corpus, children, and who is told of each instance, and if it makes no task."""
+    """What the shards of one run share: corpus, children, and who is told of each instance, and if it did not run to
+    its end."""
 
     corpus: Corpus
     pool: SandboxPool
@@ -50,30 +52,31 @@ class CheckSession:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What became of a shard; its rows are durable but belong to no manifest yet."""
+    """What became of a shard: its rows of `bench_checks`, which are not written yet."""
 
-    staged: Staged
+    rows: pa.Table
     num_checked: int
     num_degenerate: int
 
 
 @task(name="check-shard", task_run_name="check-shard-{number}", cache_policy=NO_CACHE, persist_result=False)
 def check_shard(session: CheckSession, number: int, instances: Sequence[str]) -> CheckReport:
-    """Check the instances of a shard in a child and stage the rows; raises Stopped, StartFailed, WriteError."""
+    """Check the instances of a shard in a child and return the rows; raises Stopped, StartFailed."""
     rows: list[dict[str, Any]] = []
     with session.pool.lease() as sandbox:
         for instance in instances:
             found, seconds = check_stored(session, sandbox, instance)
             rows.append(_row(instance, found, session.job, seconds))
-            session.on_instance(instance[:12], found.reason is not None)
-    staged = session.corpus.stage({"bench_checks": rows_to_table("bench_checks", rows)}, session.job.run_id)
-    return CheckReport(staged, len(rows), sum(row["reason"] is not None for row in rows))
+            session.on_instance(instance[:12], found.reason in DID_NOT_END)
+    return CheckReport(rows_to_table("bench_checks", rows), len(rows), sum(row["reason"] is not None for row in rows))
 
 
-@task(name="commit-checks", task_run_name="commit-checks-{number}", cache_policy=NO_CACHE, persist_result=False)
-def commit_checks(session: CheckSession, number: int, report: CheckReport) -> int:
-    """Make staged checks part of the corpus; return the number of the manifest."""
-    return session.corpus.commit(report.staged, session.job.run_id, asdict(session.job)).number
+@task(name="commit-checks", cache_policy=NO_CACHE, persist_result=False)
+def commit_checks(session: CheckSession, reports: Sequence[CheckReport]) -> int:
+    """Make the checks of some shards part of the corpus; return the number of the manifest. Raises as `stage` does."""
+    rows = pa.concat_tables([report.rows for report in reports])
+    staged = session.corpus.stage({"bench_checks": rows}, session.job.run_id)
+    return session.corpus.commit(staged, session.job.run_id, asdict(session.job)).number
 
 
 def check_stored(session: CheckSession, sandbox: Sandbox, instance: str) -> tuple[InstanceCheck, float]:
@@ -121,5 +124,7 @@ def _read(reply: dict[str, Any], sandbox: Sandbox) -> tuple[InstanceCheck, float
 
 
 def _row(instance: str, found: InstanceCheck, job: CheckJob, seconds: float) -> dict[str, Any]:
+    """Return the row; of what ran out of time the seconds are those that it was given."""
+    seconds = job.seconds if found.reason == Degenerate.TIMEOUT else seconds
     own = {"instance_sha256": instance, "algorithm": job.algorithm, "num_draws": job.num_draws, "seconds": seconds}
     return {**own, **asdict(found)}

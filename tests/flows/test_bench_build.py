@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,12 @@ from typing import Any
 import pytest
 
 from flows.cli import run
+from passbench.instance_check import CHECK_ALGORITHM
 from storage.corpus import Corpus
+from storage.dedup import same_rows
 from storage.fsck import fsck
 from storage.query import run_query
+from storage.records import rows_to_table
 from tests.flows.test_validate import passnet
 from tests.storage.generalized_corpus import make_generalized
 
@@ -70,6 +74,61 @@ def test_a_build_again_changes_nothing_and_runs_nothing(built: Path) -> None:
     assert again.returncode == 0, again.stderr
     with Corpus.open(built) as corpus:
         assert corpus.manifest().number == before
+
+
+def time_out(corpus: Path, seconds: float) -> None:
+    """Make of each instance one that ran out of time."""
+    with Corpus.open(corpus, write=True) as opened:
+        names = sorted(set(opened.read("instances", ["instance_sha256"]).column(0).to_pylist()))
+        own = {"algorithm": CHECK_ALGORITHM, "num_draws": 5, "reason": "timeout"}
+        own |= {"detail": f"no reply within {seconds:g} s", "seconds": seconds}
+        rows = [{"instance_sha256": name, **own} for name in names]
+        opened.replace({"bench_checks": rows_to_table("bench_checks", rows)}, "timeouts")
+
+
+def test_a_build_of_no_task_does_not_take_the_place_of_one_that_has_some(built: Path, tmp_path: Path) -> None:
+    """A time-out at the present limit stands; one that had less time is run again, and its check stands then."""
+    corpus = tmp_path / "corpus"
+    shutil.copytree(built, corpus)
+    time_out(corpus, 300.0)
+    with Corpus.open(corpus) as opened:
+        before = opened.manifest().number
+    refused = passnet("bench", "build", "--workers", "1", "--corpus", str(corpus))
+    assert (refused.returncode, refused.stdout) == (2, "")
+    said = refused.stderr.splitlines()[-1]
+    assert "groups is a task" in said and "timeout" in said and "of the former build stay" in said
+    with Corpus.open(corpus) as opened:
+        assert opened.manifest().number == before
+
+    time_out(corpus, 299.0)
+    again = passnet("bench", "build", "--workers", "1", "--corpus", str(corpus))
+    assert again.returncode == 0, again.stderr
+    assert "failed" not in again.stderr or " 0 failed" in again.stderr
+    with Corpus.open(corpus) as opened, Corpus.open(built) as former:
+        for table in TABLES:
+            assert same_rows(table, opened.read(table), former.read(table)), table
+        checks = opened.read("bench_checks").to_pylist()
+        run = [row for row in checks if row["reason"] != "timeout"]
+        assert {row["instance_sha256"] for row in run} == {
+            row["instance_sha256"] for row in former.read("bench_checks").to_pylist()
+        }
+
+
+def test_without_a_former_build_one_of_no_task_is_kept_and_says_why(built: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    shutil.copytree(built, corpus)
+    with Corpus.open(corpus, write=True) as opened:
+        opened.replace({name: opened.read(name).slice(0, 0) for name in TABLES}, "no-build")
+    time_out(corpus, 300.0)
+    done = passnet("bench", "build", "--corpus", str(corpus))
+    assert done.returncode == 0, done.stderr
+    assert "warning: none of the" in done.stdout
+    assert "warning: fusible: 0 of 200 evaluation tasks asked for" in done.stdout
+    for command in (["show", "a"], ["stats"]):
+        shown = passnet("bench", *command, "--corpus", str(corpus))
+        (line,) = shown.stderr.splitlines()
+        assert shown.returncode == 2
+        assert "the build has no task" in line and "timeout" in line and "--check-seconds" in line
 
 
 def test_stats_are_shown_and_drawn(built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

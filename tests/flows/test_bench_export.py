@@ -155,7 +155,7 @@ def test_where_torch_cannot_tell_what_calls_return_the_files_say_unknown(corpus:
         ([SHAPES], "train", None, "no train task of"),
         ([], "test", None, "--split test: there is no such side; choose train or eval"),
         ([], None, ["fused"], "--kind fused: there is no such kind"),
-        ([], None, ["fusible"], "holds no such task; build tasks: passnet bench build"),
+        ([], None, ["fusible"], "holds no such task; see which there are: passnet bench stats"),
         ([], None, None, f"{SHAPES[:16]} exists and is not empty"),
     ],
 )

@@ -151,6 +151,23 @@ def test_groups_that_make_no_task_give_way_to_others(corpus: Corpus) -> None:
     assert {row["split"] for row in told} == {"eval", "train"}
 
 
+def test_a_build_says_each_stage_once_and_which_kinds_have_fewer_tasks_than_asked_for(corpus: Corpus) -> None:
+    stages: list[str] = []
+    with corpus.connect(BENCH_TABLES) as connection:
+        config = BuildConfig(ChoiceConfig(num_selected=500, hmm=CONFIG.choice.hmm), CONFIG.sigma)
+        build = TaskBuild(connection, config, check=_some_fail(set()), on_stage=stages.append)
+        tables = build.make()
+    assert len(stages) == len(set(stages)) == 6
+    counts = Counter(row["kind"] for row in rows(tables, "bench_tasks", split="eval"))
+    told = [f"{kind}: {counts[kind]} of 500 evaluation tasks asked for" for kind in ("fusible", "classical")]
+    assert [line.split(";")[0] for line in build.warnings] == told
+    for kind, line in zip(("fusible", "classical"), build.warnings, strict=True):
+        degenerate = {
+            row["op_sequence_xxh3"] for row in rows(tables, "bench_dropped", split="eval", reason="zeros", kind=kind)
+        }
+        assert f"{len(degenerate)} make no task" in line
+
+
 def test_what_is_run_is_the_cheapest_of_each_structure_and_dtype(corpus: Corpus) -> None:
     seen: set[str] = set()
     tables = make(corpus, check=lambda instances: seen.update(instances) or {})
@@ -202,6 +219,12 @@ def test_a_former_build_s_tasks_all_stay_on_their_side(grown: Corpus) -> None:
         members, key=lambda row: (row["task_id"], row["position"])
     )
     no_leaks(kept)
+    reasons = Counter((row["split"], row["reason"]) for row in rows(anew, "bench_dropped"))
+    left_out = rows(kept, "bench_dropped")
+    assert {(row["split"], row["reason"]) for row in left_out} == set(reasons)
+    assert {row["reason"] for row in left_out if row["detail"] == "by a task of the former build"} == {
+        "evaluated", "not_drawn",
+    }  # fmt: skip
     (build,) = rows(kept, "bench_builds")
     assert (build["base"], build["num_base_tasks"]) == (str(manifest), len(former))
     trained = Counter(

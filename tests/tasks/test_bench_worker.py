@@ -14,7 +14,7 @@ from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import signature_sha256
 from extract.model_ref import ModelRef, Trace
 from extract.sandbox import Limits
-from flows.bench_checking import find_unchecked
+from flows.bench_checking import read_checks
 from mining.generalization import Generalizer, Traced
 from mining.instance import Variant
 from passbench.checking import check_instance
@@ -86,9 +86,14 @@ def test_what_ends_or_holds_a_child_is_a_row_and_the_rest_of_the_shard_is_checke
         report = check_shard.fn(session, 0, shard)
     finally:
         pool.close()
-    assert find_unchecked(corpus, shard) == sorted(shard)
-    commit_checks.fn(session, 0, report)
-    assert find_unchecked(corpus, [*shard, "1" * 64]) == ["1" * 64]
+    assert read_checks(corpus, SECONDS) == ({}, set())
+    commit_checks.fn(session, [report])
+    known, hasty = read_checks(corpus, SECONDS)
+    assert (known.keys(), hasty) == (set(shard), set())
+    known, hasty = read_checks(corpus, SECONDS + 0.1)
+    assert hasty == {names["hangs"]} == set(shard) - known.keys()
+    known, hasty = read_checks(corpus, SECONDS, retry_failed=True)
+    assert (set(shard) - known.keys(), hasty) == ({names["hangs"]}, set())
     assert (report.num_checked, report.num_degenerate) == (6, 5)
     rows = {row["instance_sha256"]: row for row in corpus.read("bench_checks").to_pylist()}
     assert [rows[name]["reason"] for name in shard] == ["crashed", "timeout", None, "identity", "raises", "raises"]
@@ -96,10 +101,11 @@ def test_what_ends_or_holds_a_child_is_a_row_and_the_rest_of_the_shard_is_checke
     assert "SIGFPE" in said[0] and "no reply within 8 s" in said[1] and said[2:4] == [None, None]
     assert "cannot be rendered" in said[4] and said[5] == "no row of instances"
     assert rows[names["identity"]]["identity_level"] == -10
-    assert told == [(name[:12], rows[name]["reason"] is not None) for name in shard]
+    failed = {name for name in shard if rows[name]["reason"] in ("crashed", "timeout", "raises")}
+    assert told == [(name[:12], name in failed) for name in shard]
     for row in rows.values():
         assert (row["algorithm"], row["num_draws"]) == (CHECK_ALGORITHM, NUM_DRAWS)
-        assert row["seconds"] >= (SECONDS if row["reason"] == "timeout" else 0)
+        assert row["seconds"] == SECONDS if row["reason"] == "timeout" else row["seconds"] >= 0
         assert "\n" not in (row["detail"] or "")
 
 
