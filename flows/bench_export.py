@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +17,25 @@ from flows.reading import DEFAULT_CORPUS, CorpusOption
 if TYPE_CHECKING:
     from extract.graph import TensorMeta
     from passbench.bench_task import BenchTask, TaskMember
+    from storage.corpus import Corpus
 
 _HASH_SHOWN = 16
 _OPERANDS_SHOWN = 4
 
 
+def _named_folder(text: str) -> Path:
+    """Refuse an empty name, as an unset variable leaves it: as a path it is the working directory."""
+    from storage.errors import UsageError
+
+    if not text.strip():
+        raise UsageError("--out is empty", "name a folder")
+    return Path(text)
+
+
 def export(
-    out: Annotated[Path, typer.Option(help="Folder to write into; other tasks may lie there.", metavar="DIR")],
+    out: Annotated[
+        Path, typer.Option(help="Folder to write into; other tasks may lie there.", metavar="DIR", parser=_named_folder)
+    ],
     tasks: Annotated[
         list[str] | None,
         typer.Argument(help="Prefixes of task ids; all tasks where none is given.", metavar="[TASK]..."),
@@ -37,7 +49,8 @@ def export(
 ) -> None:
     """Write tasks as directories DIR/<split>/<kind>/<task>: the graphs as samples, task.json, README.md, pass_dir/.
 
-    Each appears whole or not at all; where one is in use already, nothing is written.
+    Each appears whole or not at all. Those that lie there as they would be written stay: the same command goes on after
+    a stop. Where a folder holds anything else, nothing is written.
     """
     kinds = None if kind is None else [name.strip() for name in kind.split(",")]
     reporter = reporter_for(Console(stderr=True))
@@ -78,14 +91,14 @@ def export_tasks(
 ) -> list[Path]:
     """Write the tasks that `tasks` (prefixes) mean, or all, of a split and kinds, and return their folders in order.
 
-    Raises UsageError before anything is written: a split or kind that there is not, an unknown task, no tasks, a
-    folder in use.
+    Folders that hold what would be written stay, what killed exports left is removed. Raises UsageError before anything
+    is written: a split or kind that there is not, an unknown task, no tasks, a folder that holds anything else.
     """
-    from storage.bench_tasks import TASKS_PER_READ, find_tasks, load_tasks, no_tasks
+    from storage.bench_tasks import find_tasks, no_tasks
     from storage.corpus import Corpus
     from storage.errors import UsageError
     from storage.sample_folders import check_free, write_folder
-    from storage.task_folders import TaskFiles, task_folders
+    from storage.task_folders import check_same, task_folders, writing_below
 
     _check_choice(split, kinds)
     opened = Corpus.open(corpus)
@@ -97,17 +110,43 @@ def export_tasks(
     folders = {task: out / folder for task, folder in task_folders(opened, found).items()}
     if not out.is_dir():
         check_free(out)
-    for folder in folders.values():
-        check_free(folder)
+    there = [task for task in found if _may_be_ours(folders[task])]
     told = reporter or SilentReporter()
     told.begin(len(found), "exporting", "exported", "tasks")
-    for start in range(0, len(found), TASKS_PER_READ):
-        some = list(load_tasks(opened, found[start : start + TASKS_PER_READ]))
-        files = TaskFiles(opened, some, with_outputs)
-        for task in some:
-            write_folder(folders[task.task_id], files.of(task))
-            told.advance(task.task_id, False)
+    for task, files in _files_of(opened, there):
+        check_same(folders[task], files)
+        told.advance(task, False)
+    if there:
+        told.stage(f"{len(there):,} of {len(found):,} tasks are there already")
+    missing = [task for task in found if task not in set(there)]
+    with writing_below(out, folders.values()):
+        for task, files in _files_of(opened, missing):
+            write_folder(folders[task], files)
+            told.advance(task, False)
     return list(folders.values())
+
+
+def _may_be_ours(folder: Path) -> bool:
+    """Tell whether a folder may be a task's; raises UsageError for one that is in use otherwise."""
+    from storage.sample_folders import check_free
+    from storage.task_folders import TASK_FILE
+
+    if folder.is_dir() and not folder.is_symlink() and (folder / TASK_FILE).is_file():
+        return True
+    check_free(folder)
+    return False
+
+
+def _files_of(corpus: Corpus, tasks: Sequence[str]) -> Iterator[tuple[str, Iterator[tuple[str, str]]]]:
+    """Yield each task with the files of its folder, to be read before the next."""
+    from storage.bench_tasks import TASKS_PER_READ, load_tasks
+    from storage.task_folders import TaskFiles
+
+    for start in range(0, len(tasks), TASKS_PER_READ):
+        some = list(load_tasks(corpus, tasks[start : start + TASKS_PER_READ]))
+        files = TaskFiles(corpus, some, with_outputs)
+        for task in some:
+            yield task.task_id, files.of(task)
 
 
 def distinct_programs(task: BenchTask) -> list[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,13 +22,14 @@ from extract.recorded_outputs import record_outputs
 from extract.sample import FILE_NAMES
 from extract.text import render
 from flows.bench_export import export, export_tasks, show
+from flows.cli import run
 from passbench.task_readme import EXAMPLE_NAME, PASS_LIST
 from profiles.comparison import tolerance
 from storage.bench_tasks import load_task
 from storage.corpus import Corpus
 from storage.errors import UsageError
 from storage.sample_folders import find_samples, read_files
-from storage.task_folders import task_files
+from storage.task_folders import task_files, writing_below
 from tests.storage.task_corpus import DTYPES, ONE, SHAPES, copy_of, make_tasks, members_of
 from tests.storage.test_damage import rewrite
 
@@ -171,6 +173,56 @@ def test_nothing_is_written_where_something_is_wrong(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_an_export_that_was_killed_goes_on_and_keeps_what_is_done(
+    corpus: Corpus, exported: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(exported, out)
+    kept, lost = folder_of(out, SHAPES), folder_of(out, DTYPES)
+    shutil.rmtree(lost)
+    left = lost.with_name(f".tmp.{lost.name}-0123abcd")
+    (left / "graphs").mkdir(parents=True)
+    foreign = [lost.with_name(".tmp.mine"), lost.with_name(f".tmp.{'0' * 16}-0123abcd")]
+    for path in foreign:
+        path.mkdir()
+    before = kept.stat().st_ino
+    with writing_below(out, []):  # another export at work: what it is writing stays
+        export_tasks(corpus.root, [DTYPES], None, None, None, out)
+    assert left.is_dir()
+    export_tasks(corpus.root, [], None, None, None, out)
+    assert not left.exists()
+    assert all(path.is_dir() for path in foreign)
+    assert kept.stat().st_ino == before
+    for path in exported.rglob("*"):
+        assert path.is_dir() or path.read_bytes() == (out / path.relative_to(exported)).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["README.md", "graphs/0/model.py", "pass_dir/Mine.py", "link"])
+def test_a_tasks_folder_that_is_not_as_it_would_be_written_is_refused(
+    corpus: Corpus, exported: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(exported, out)
+    shutil.rmtree(folder_of(out, DTYPES))
+    changed = folder_of(out, SHAPES) / name
+    if name == "link":
+        changed.symlink_to(tmp_path)
+    else:
+        changed.write_text("mine")
+    with pytest.raises(UsageError, match=f"exists and is not empty, and its {name} is not what would be written"):
+        export_tasks(corpus.root, [], None, None, None, out)
+    assert list(out.glob(f"*/*/{DTYPES[:16]}")) == []
+
+
+def test_an_empty_name_of_the_folder_is_refused(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["bench", "export", "--corpus", str(corpus.root), "--out", ""]) == 2
+    assert "--out is empty" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_in_the_place_of_the_folder_is_refused(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(UsageError, match="exists and is no folder"):
@@ -240,7 +292,7 @@ def test_the_readmes_example_is_a_pass_that_replaces_what_it_says(exported: Path
     text = (folder_of(exported, ONE) / "README.md").read_text()
     (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / f"{EXAMPLE_NAME}.py").write_text(example)
-    run = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", _APPLY_EXAMPLE, str(tmp_path), EXAMPLE_NAME],
         cwd=ROOT,
         env={**os.environ, "TRITON_INTERPRET": "1"},
@@ -248,7 +300,7 @@ def test_the_readmes_example_is_a_pass_that_replaces_what_it_says(exported: Path
         text=True,
         check=False,
     )
-    assert run.returncode == 0, run.stderr
+    assert done.returncode == 0, done.stderr
     # Triton's interpreter, which needs no GPU, cuts float32 down to bfloat16 where kernels round.
     expected = ["torch.float32 True True", "torch.float16 True True", "torch.bfloat16 False True"]
-    assert run.stdout.splitlines() == expected
+    assert done.stdout.splitlines() == expected
