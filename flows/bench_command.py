@@ -20,23 +20,33 @@ if TYPE_CHECKING:
 
 _HEADINGS = {
     "num_tasks": "tasks",
-    "num_sequences": "op sequences",
+    "num_sequences": "sequences",
     "num_subgraphs": "subgraphs",
     "median_size": "median",
     "mean_size": "mean",
     "num_dropped": "groups",
     "dropped_frac": "of all",
+    "num_groups": "groups",
+    "num_base_tasks": "of base",
+    "is_used": "used",
     "num_selected": "selected",
     "transition_frac": "op pairs",
-    "transition_weighted_frac": "(weighted)",
+    "transition_weighted_frac": "weighted",
     "op_frac": "ops",
-    "op_weighted_frac": "(weighted)",
+    "op_weighted_frac": "weighted",
     "num_families": "families",
     "family_frac": "of all",
     "num_pairs": "pairs",
     "num_training_sequences": "training sequences",
     "num_on_both_sides": "on both sides",
     "tasks_of_shared_families_frac": "tasks of those",
+    "num_checked": "run",
+    **{f"{null}_ever": null for null in ("zeros", "ones", "mean", "identity")},
+    **{f"{null}_smallest_t": "min t" for null in ("zeros", "ones", "mean", "identity")},
+    "environment_sha256": "environment",
+    "long_tail_frac": "long tail",
+    "median_speedup": "speedup",
+    "roofline_used_frac": "of roof",
 }
 
 bench = typer.Typer(help="PassBench: tasks for compiler passes, built from a corpus.", no_args_is_help=True)
@@ -113,7 +123,7 @@ def stats(
     if as_json:
         print_json(list(parts), [list(parts.values())])
         return
-    _print("tasks, beside the paper's", splits_beside_paper(parts))
+    _print("tasks; in brackets the paper's", splits_beside_paper(parts))
     _print("settings", parts["builds"])
     _print("selection of evaluation sequences, beside other ways", parts["selections"])
     _print("pairs across the split", parts["pairs"])

@@ -74,7 +74,7 @@ def read_stats(corpus: Corpus) -> dict[str, Rows]:
 
 
 def splits_beside_paper(parts: dict[str, Rows]) -> Rows:
-    """Return the rows of `bench_splits`, each figure of the paper's beside ours; None where the paper has none."""
+    """Return the rows of `bench_splits`, with each figure that the paper has too in brackets beside ours."""
     paper = {(row["row"], row["figure"]): row["value"] for row in parts["paper"]}
     shown = ("num_tasks", "num_sequences", "num_subgraphs", "smallest", "median_size", "mean_size", "largest")
     rows: Rows = []
@@ -82,7 +82,7 @@ def splits_beside_paper(parts: dict[str, Rows]) -> Rows:
         row: dict[str, Any] = {"kind": split["kind"], "split": split["split"]}
         for figure in shown:
             told = paper.get((f"{split['kind']} {split['split']}", figure))
-            row[figure] = split[figure] if told is None else f"{_plain(split[figure])} (paper {_plain(told)})"
+            row[figure] = split[figure] if told is None else f"{_plain(split[figure])} ({_plain(told)})"
         rows.append(row)
     return rows
 

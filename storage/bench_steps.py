@@ -17,8 +17,8 @@ from storage.queries import BENCH_VIEWS, query_text
 from storage.schemas import SCHEMAS
 
 SIGMA: Final = 16
-BENCH_TABLES: Final = ("instances", "subgraphs", "models")
-"""Tables of a corpus that the steps read."""
+BENCH_TABLES: Final = ("instances", "subgraphs", "models", "bench_builds")
+"""Tables of a corpus that the steps read; of `bench_builds` the sigma, where none is given."""
 
 EVALUATION_STEPS: Final = ("bench_evaluation", "bench_remaining")
 TRAINING_STEPS: Final = ("bench_training", "bench_chosen", "bench_chosen_members")

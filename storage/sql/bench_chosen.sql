@@ -12,7 +12,9 @@ SELECT
     dtypes,
     families,
     structures,
-    coalesce(getvariable('sigma'), 16)::INTEGER AS sigma,
+    coalesce(
+        getvariable('sigma'), (SELECT any_value(config ->> '$.sigma')::INTEGER FROM bench_builds), 16
+    )::INTEGER AS sigma,
     'passnet-bench/1' AS algorithm,
     members
 FROM (

@@ -1,6 +1,7 @@
 -- What submissions that compute nothing reach on each task: the smallest t at which zeros, ones, each output's mean, or an
 -- operand in the output's place pass on every member; null where one member is never passed so, or was not run. A member
--- is represented by the cheapest instance of its structure and dtype (bench_cheapest). num_checked: members so run.
+-- is represented by the cheapest instance of its structure and dtype (bench_cheapest), which need not be a member: at other
+-- sizes of the same structure a null submission may reach less or more. num_checked: members so represented.
 WITH runs AS (
     SELECT
         structure_sha256,

@@ -131,6 +131,20 @@ def test_without_a_former_build_one_of_no_task_is_kept_and_says_why(built: Path,
         assert "the build has no task" in line and "timeout" in line and "--check-seconds" in line
 
 
+def test_headings_of_stats_are_one_line_at_120_columns(
+    built: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run(["bench", "stats", "--corpus", str(built)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rules = [
+        number for number, line in enumerate(lines) if line.strip().startswith("\N{BOX DRAWINGS LIGHT HORIZONTAL}")
+    ]
+    assert len(rules) > 5
+    assert all(not lines[number - 2].strip() for number in rules)
+    assert max(map(len, lines)) <= 120
+
+
 def test_stats_are_shown_and_drawn(built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "tasks.png"
     assert run(["bench", "stats", "--corpus", str(built), "--plot", str(picture)]) == 0

@@ -27,6 +27,7 @@ from storage.corpus import Corpus
 from storage.fsck import fsck
 from storage.queries import BENCH_REPORT_VIEWS, BENCH_VIEWS, query_text
 from storage.query import run_sql
+from storage.records import rows_to_table
 from storage.schemas import KEYS
 from tests.storage import bench_answers
 from tests.storage.bench_answers import Group
@@ -285,6 +286,23 @@ def test_the_steps_run_by_hand_in_the_catalogue_and_as_files(corpus: Corpus, row
                 connection.execute(f"CREATE TEMP TABLE {step} AS {text}")
         assert dicts(connection, "SELECT count(*) AS n FROM bench_evaluation") == [{"n": 2}]
     assert run_sql(corpus, "SELECT count(*) FROM bench_groups", {"sigma": 2}).rows.__next__() == (len(expected),)
+
+
+def test_the_views_go_by_the_sigma_of_the_newest_build(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    build = {"algorithm": "a", "config": '{"choice":{"seed":0},"sigma":2}', "num_base_tasks": 0, "num_groups": 1}
+    copy = write_instances(tmp_path / "copy")
+    with Corpus.open(copy.root, write=True) as opened:
+        opened.replace({"bench_builds": rows_to_table("bench_builds", [build])}, "build")
+        expected = {sigma: in_order(bench_answers.groups(rows, sigma)) for sigma in (2, 5)}
+        with opened.connect() as connection:
+            assert in_order(stored_groups(connection, "bench_groups")) == expected[2]
+        with opened.connect(BENCH_TABLES) as connection:
+            make_groups(connection, 5)
+            assert in_order(stored_groups(connection, "bench_groups")) == expected[5]
+        with duckdb.connect(str(opened.write_catalogue()), read_only=True) as connection:
+            assert in_order(stored_groups(connection, "bench_groups")) == expected[2]
+            connection.execute("SET VARIABLE sigma = 5")
+            assert in_order(stored_groups(connection, "bench_groups")) == expected[5]
 
 
 def test_the_files_are_the_steps_in_order(tmp_path: Path) -> None:
