@@ -1,7 +1,7 @@
 """A task to the README.md of its directory: what is asked, the rules, a pass to start from, and the members.
 
 The format of passes is the paper's (section 3.4 "Task Format", appendix H), what is forbidden its section 3.6. The
-example is a whole pass file, run by the tests as it stands here.
+example is a whole pass file, run by the tests as it stands here, as is the script that tries passes.
 """
 
 from __future__ import annotations
@@ -54,6 +54,55 @@ def replacement_func():
 """
 """A pass file that anybody may copy: one elementwise kernel in the place of two."""
 
+TRIAL: Final = """\
+import importlib
+import inspect
+import json
+import sys
+from pathlib import Path
+
+import torch
+from torch.fx.subgraph_rewriter import replace_pattern
+
+from extract.foreign_sample import read_sample_files
+from extract.text import render
+from profiles.comparison import compare
+from profiles.instance_run import instance_recipe, make_operands
+from storage.sample_folders import read_files
+
+
+def apply(name, traced):
+    found = importlib.import_module(f"pass_dir.{name}")
+    taken = ", ".join(inspect.signature(found.pattern).parameters)
+    names = {"call": found.replacement_func(), "args": found.replacement_args}
+    replacement = eval(f"lambda {taken}: call(*args({taken}))", names)
+    return f"{name} matched {len(replace_pattern(traced, found.pattern, replacement))} times"
+
+
+sys.path.insert(0, ".")
+device = "cuda" if torch.cuda.is_available() else "cpu"
+passes = json.loads(Path("pass_dir/sorted_output_pass_rule_names.json").read_text())
+for folder in sorted(Path("graphs").iterdir(), key=lambda path: int(path.name)):
+    graph = read_sample_files({name: text.decode() for name, text in read_files(folder).items()}, "").graph
+    names = {}
+    exec(render(graph), names)
+    module = names["GraphModule"]()
+    traced = torch.fx.symbolic_trace(module)
+    said = [apply(name, traced) for name in passes] or ["no pass"]
+    operands = [operand.to(device) for operand in make_operands(graph, instance_recipe(graph, seed=0))]
+    with torch.no_grad():
+        expected, got = (run(*[operand.clone() for operand in operands]) for run in (module, traced))
+    print(f"graph {folder.name}: {', '.join(said)}; t = {compare(expected, got).tolerance_level}")
+"""
+"""A script that tries the passes of a task's folder, as far as there is something to try them by."""
+
+_FLOORS: Final = """\
+`null_floor` in `task.json` has the smallest t at which outputs that nobody computed would pass (zeros, ones, the mean,
+an operand; null: at none): what passes only from there on is worth nothing. It was found on one instance, the cheapest
+of the graph's structure and dtype (`checked_instance`), not at the sizes of the others, where it may be less or more.
+
+"""
+
 _TEXT: Final = """\
 # Task {name}: {op_count}, {member_count}
 
@@ -91,6 +140,9 @@ Passes may share a module: `from pass_dir.shared import fused` reads `pass_dir/s
 - Each graph counts by itself. One that no pass matches, or that does not compile or run, has failed.
 - What comes out is compared with eager's at tolerances t from -10 (strict) to 0; `task.json` has atol and rtol of each
   dtype. A value passes where it is at most atol + rtol x expected magnitude off. Integers and bools must be equal.
+- Number, order, shapes and dtypes of the outputs must be eager's. Their strides may be others, and whether an output is
+  a view of an operand or of another output is not compared. Operands come with the strides that `task.json` has, which
+  need not be contiguous: a kernel that takes them for contiguous is wrong.
 - The speedup of a graph is eager's time over yours, on operands of its shapes drawn anew. The score (`{scoring}`)
   aggregates both over all graphs and tolerances; those from -5 to -3 weigh most.
 - The replacement must compute. Your own kernels do: Triton, or CUDA through `torch.utils.cpp_extension.load_inline`.
@@ -102,10 +154,7 @@ Passes may share a module: `from pass_dir.shared import fused` reads `pass_dir/s
   memory unwritten (your program runs before the reference, so nothing useful lies there), and touching clocks,
   comparisons, or files outside `pass_dir/`.
 
-`null_floor` in `task.json` has the smallest t at which outputs that nobody computed would pass (zeros, ones, the mean,
-an operand): what passes only from there on is worth nothing.
-
-## A pass to start from
+{floors}## A pass to start from
 
 `pass_dir/{example_name}.py` would replace an addition that a ReLU follows, computing in float32:
 
@@ -115,14 +164,30 @@ an operand): what passes only from there on is worth nothing.
 With it, `pass_dir/{pass_list}` is `["{example_name}"]`. This task's ops are others: the lines of
 `forward` in `graphs/0/model.py` are what your pattern can say.
 
+## To try a pass
+
+There is no command that scores a submission yet. This script applies the passes of `pass_dir/` to each graph by
+`torch.fx.replace_pattern`, runs both on operands drawn by seed, and prints how often each pass matched and the smallest
+t at which the outputs pass (None: at none). It needs a checkout of PassNet, and neither times nor looks for what is
+forbidden. Save it as `try_passes.py` and run it in this folder: `PYTHONPATH=<checkout> python try_passes.py`; without
+a GPU `TRITON_INTERPRET=1` before that runs Triton kernels too, slowly.
+
+```python
+{trial}```
+
+For this task without a pass it prints a line a graph such as `graph 0: no pass; t = -10`.
+
 ## The graphs
 
 {table}
 """
 
 
-def task_readme(task: BenchTask) -> str:
-    """Return the text; outputs are told where the members' graphs record what their calls return."""
+def task_readme(task: BenchTask, *, has_floors: bool = False) -> str:
+    """Return the text; outputs are told where the members' graphs record what their calls return.
+
+    `has_floors`: `task.json` says what null submissions reach on some member.
+    """
     ops = textwrap.fill(" -> ".join(task.op_sequence), 118, break_long_words=False, break_on_hyphens=False)
     return _TEXT.format(
         name=task.task_id[:16],
@@ -133,6 +198,8 @@ def task_readme(task: BenchTask) -> str:
         scoring=SCORING_CONFIG,
         example_name=EXAMPLE_NAME,
         example=EXAMPLE_PASS,
+        trial=TRIAL,
+        floors=_FLOORS if has_floors else "",
         table="\n".join(_table(task.members)),
     )
 

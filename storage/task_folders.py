@@ -112,7 +112,8 @@ class TaskFiles:
                 yield f"{member_folder(member.position)}/{name}", text
         yield TASK_FILE, description_text(describe_task(recorded, self._measured))
         yield f"pass_dir/{PASS_LIST}", "[]\n"
-        yield "README.md", task_readme(recorded)
+        has_floors = any(member.instance_sha256 in self._measured.checks for member in task.members)
+        yield "README.md", task_readme(recorded, has_floors=has_floors)
 
 
 def _files_below(folder: Path) -> dict[str, Path | None]:

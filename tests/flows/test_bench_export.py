@@ -290,7 +290,7 @@ for dtype in (torch.float32, torch.float16, torch.bfloat16):
 
 def test_the_readmes_example_is_a_pass_that_replaces_what_it_says(exported: Path, tmp_path: Path) -> None:
     text = (folder_of(exported, ONE) / "README.md").read_text()
-    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    example, _ = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (tmp_path / f"{EXAMPLE_NAME}.py").write_text(example)
     done = subprocess.run(
         [sys.executable, "-c", _APPLY_EXAMPLE, str(tmp_path), EXAMPLE_NAME],
@@ -304,3 +304,53 @@ def test_the_readmes_example_is_a_pass_that_replaces_what_it_says(exported: Path
     # Triton's interpreter, which needs no GPU, cuts float32 down to bfloat16 where kernels round.
     expected = ["torch.float32 True True", "torch.float16 True True", "torch.bfloat16 False True"]
     assert done.stdout.splitlines() == expected
+
+
+def test_the_readmes_script_tries_the_passes_of_a_task(exported: Path, tmp_path: Path) -> None:
+    """First with no pass, then with one that does what it replaces, last with one that does not."""
+    folder = tmp_path / "task"
+    shutil.copytree(folder_of(exported, ONE), folder)
+    _, script = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    (folder / "try_passes.py").write_text(script)
+    assert _try_passes(folder) == ["graph 0: no pass; t = -10"]
+
+    for name, operator in (("Right", "+"), ("Wrong", "-")):
+        (folder / "pass_dir" / f"{name}.py").write_text(_PASS.format(operator=operator))
+    (folder / "pass_dir" / PASS_LIST).write_text('["Right"]')
+    assert _try_passes(folder) == ["graph 0: Right matched 6 times; t = -10"]
+    (folder / "pass_dir" / PASS_LIST).write_text('["Wrong"]')
+    (line,) = _try_passes(folder)
+    assert line.startswith("graph 0: Wrong matched 6 times; t = ")
+    assert not line.endswith("-10")
+
+
+_PASS = """
+import torch
+
+def pattern(left, right):
+    return left.add(right)
+
+def replacement_args(left, right):
+    return (left, right)
+
+@torch.fx.wrap
+def combined(left, right):
+    return left {operator} right
+
+def replacement_func():
+    return combined
+"""
+
+
+def _try_passes(folder: Path) -> list[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_INTERPRET": "1"}
+    command = [sys.executable, "try_passes.py"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_floors_are_explained_where_there_are_some(exported: Path) -> None:
+    texts = {task: (folder_of(exported, task) / "README.md").read_text() for task in (SHAPES, ONE)}
+    assert "checked_instance" in texts[SHAPES]
+    assert "null_floor" not in texts[ONE]
