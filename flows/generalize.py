@@ -1,7 +1,8 @@
 """Stored subgraphs in, instances out: choose a graph for each, re-trace models in children, commit in order, report.
 
 A run can be killed at any moment and started again: the manifest alone decides which subgraphs were generalized. Where
-a graph fails, its subgraphs are cut out of the next graph that holds them.
+a graph fails, its subgraphs are cut out of the next graph that holds them, and where its model gives fewer instances
+than another may, out of a second one too (`tasks.second_places`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from tasks.generalize import (
     GeneralizeSession,
     commit_instances,
     find_candidates,
+    generalize_rest,
     generalize_shard,
 )
 from tasks.sandbox_pool import SandboxPool
@@ -102,7 +104,7 @@ def generalize(
             str(opened.root),
             sum(report.num_subgraphs for report in reports),
             sum(report.num_instances for report in reports),
-            sum(report.num_failed for report in reports),
+            sum(len(report.failed) for report in reports),
             num_left,
             run_query(opened, "generalize_left")[0]["num_subgraphs"],
             tuple(run_query(opened, "generalize_summary")),
@@ -129,16 +131,20 @@ def generalize_missing(
     pool = SandboxPool(num_workers, limits=limits, worker=_WORKER)
     session = GeneralizeSession(corpus, pool, job, _advance(reporter))
     reports: list[GeneralizeReport] = []
-    tried: set[tuple[str, str]] = set()  # what fails for the machine's sake is for the next run
+    num_tried, failed = 0, set[tuple[str, str]]()  # what fails for the machine's sake is for the next run
     try:
         while True:
-            found = find_candidates(corpus, model_ids, retry_failed, job.kinds)
-            candidates = [one for one in found if (one.signature_sha256, one.model_id) not in tried]
-            chosen = candidates[: None if limit is None else limit - len(tried)]
+            found = find_candidates(corpus, model_ids, retry_failed, job.kinds, session.second_places.passed_over)
+            candidates = [one for one in found if (one.signature_sha256, one.model_id) not in failed]
+            chosen = candidates[: None if limit is None else limit - num_tried]
             if not chosen:
+                reports.append(generalize_rest(session))
+                commit_instances(session, -1, reports[-1])
                 return reports, len(found)
-            tried |= {(one.signature_sha256, one.model_id) for one in chosen}
-            reports += _run_shards(session, chosen, reporter)
+            num_tried += len(chosen)
+            made = _run_shards(session, chosen, reporter)
+            failed.update(graph for report in made for graph in report.failed)
+            reports += made
     except (StartFailed, ChildFailed) as error:
         raise CorpusError(f"models cannot be traced here ({error})", "check the installation") from error
     finally:

@@ -6,7 +6,8 @@ positions, which are the same at every batch and in every dtype, and in blocks, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -19,24 +20,37 @@ from storage.queries import mentioned_tables, query_text
 _ROWS_PER_FETCH = 50_000
 
 
-def single_op_places(corpus: Corpus, graphs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a place (subgraph_sha256, signature_sha256, start, end) for each single op without a generalization.
+def single_op_places(
+    corpus: Corpus, graphs: Sequence[Mapping[str, Any]], passed_over: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return a place for each single op without a generalization: subgraph_sha256, signature_sha256, start, end,
+    and num_graphs, how many hold it.
 
-    `graphs` are rows of `generalize_graphs.sql`; graphs with a model come first. Then a place that depends on a data
+    `graphs` are rows of `generalize_graphs.sql`; `passed_over` has keys with the graphs not to take for them, a space
+    between. Graphs with a model come first. Then a place that depends on a data
     input, one that depends on the model's dtype, the lowest signature, and the first op.
     """
     recorded = {graph["signature_sha256"]: graph["is_recorded"] for graph in graphs}
     best: dict[str, tuple[bool, bool, bool, str, int]] = {}
+    num_graphs: Counter[str] = Counter()
     for signature, rows in groupby(_ops(corpus, sorted(recorded)), key=itemgetter(0)):
-        dependence = Dependence()
+        dependence, held = Dependence(), set[str]()
         for _, index, key, *reads in rows:
             on_input, on_dtype = dependence.add(Reads(*reads))
-            if key is not None:
+            if key is not None and f"{key} {signature}" not in passed_over:
+                held.add(key)
                 place = (recorded[signature], not on_input, not on_dtype, signature, index)
                 if key not in best or place < best[key]:
                     best[key] = place
+        num_graphs.update(held)
     return [
-        {"subgraph_sha256": key, "signature_sha256": signature, "start": index, "end": index + 1}
+        {
+            "subgraph_sha256": key,
+            "signature_sha256": signature,
+            "start": index,
+            "end": index + 1,
+            "num_graphs": num_graphs[key],
+        }
         for key, (*_, signature, index) in sorted(best.items())
     ]
 

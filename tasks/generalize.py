@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,6 +24,7 @@ from storage.schemas import SCHEMAS
 from storage.single_op_places import single_op_places
 from tasks.generalize_worker import TABLES
 from tasks.sandbox_pool import SandboxPool
+from tasks.second_places import SecondPlaces
 
 STEP = "generalize"
 
@@ -42,12 +43,14 @@ class GeneralizeJob:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A subgraph at ops [start, end) of a graph; a single op goes by its own key instead of its cut's hash."""
+    """A subgraph at ops [start, end) of a graph; a single op goes by its own key instead of its cut's hash.
+    `num_graphs` that it could be cut out of hold it."""
 
     subgraph_sha256: str
     start: int
     end: int
     is_single_op: bool = False
+    num_graphs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +66,13 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class GeneralizeReport:
-    """What became of a shard; its rows are durable but belong to no manifest yet."""
+    """What became of a shard; its rows are durable but belong to no manifest yet. `failed`: graphs, by signature and
+    model."""
 
     staged: Staged
     num_subgraphs: int
     num_instances: int
-    num_failed: int
+    failed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -79,6 +83,7 @@ class GeneralizeSession:
     pool: SandboxPool
     job: GeneralizeJob
     on_graph: Callable[[str, bool], None]
+    second_places: SecondPlaces = field(default_factory=SecondPlaces)
 
 
 def find_candidates(
@@ -86,20 +91,21 @@ def find_candidates(
     model_ids: Sequence[str] | None = None,
     retry_failed: bool = False,
     kinds: Sequence[str] = KINDS,
+    passed_over: Sequence[str] = (),
 ) -> list[Candidate]:
     """Return the graphs (of these models, where given) that subgraphs without a generalization are to be cut out of.
 
-    Models that failed before are left out but for a bound on their size, or all are in with `retry_failed`.
+    `passed_over` are subgraphs with a graph each (`SecondPlaces`) that they are not to be cut out of. Models that
+    failed before are left out but for a bound on their size, or all are in with `retry_failed`.
     """
     open_reasons = [
         str(reason) for reason in Reason if retry_failed or reason.is_transient or reason is Reason.OVER_MAX_PARAMS
     ]
     limits = {"open_reasons": open_reasons, "model_ids": None if model_ids is None else list(model_ids)}
     usable = run_query(corpus, "generalize_graphs", limits)
-    single_ops = single_op_places(corpus, usable) if SINGLE_OP in kinds else []
-    rows = run_query(
-        corpus, "generalize_candidates", {"usable": usable, "single_ops": single_ops, "kinds": list(kinds)}
-    )
+    single_ops = single_op_places(corpus, usable, frozenset(passed_over)) if SINGLE_OP in kinds else []
+    choice = {"usable": usable, "single_ops": single_ops, "kinds": list(kinds), "passed_over": list(passed_over)}
+    rows = run_query(corpus, "generalize_candidates", choice)
     found = [
         Candidate(
             row["signature_sha256"],
@@ -120,18 +126,32 @@ def generalize_shard(session: GeneralizeSession, number: int, candidates: Sequen
     recorded = [candidate.signature_sha256 for candidate in candidates if candidate.is_recorded]
     payloads = dict(graph_payloads(session.corpus, recorded))
     tables: dict[str, list[pa.Table]] = {}
-    num_failed = 0
+    failed: list[tuple[str, str]] = []
     with session.pool.lease() as sandbox:
         for candidate in candidates:
             made = generalize_graph(session, sandbox, candidate, payloads.get(candidate.signature_sha256, b""))
-            for name, table in made.items():
+            num_graphs = {place.subgraph_sha256: place.num_graphs for place in candidate.places}
+            kept = session.second_places.sift(candidate.signature_sha256, made, num_graphs)
+            for name, table in kept.items():
                 tables.setdefault(name, []).append(table)
-            num_failed += "failures" in made
+            if "failures" in made:
+                failed.append((candidate.signature_sha256, candidate.model_id))
             session.on_graph(candidate.model_id, "failures" in made)
-    merged = {name: pa.concat_tables(parts) for name, parts in tables.items()}
-    staged = session.corpus.stage(merged, session.job.run_id)
-    sizes = [merged[name].num_rows if name in merged else 0 for name in ("generalizations", "instances")]
-    return GeneralizeReport(staged, sizes[0], sizes[1], num_failed)
+    return _staged(session, {name: pa.concat_tables(parts) for name, parts in tables.items()}, failed)
+
+
+@task(name="generalize-rest", cache_policy=NO_CACHE, persist_result=False)
+def generalize_rest(session: GeneralizeSession) -> GeneralizeReport:
+    """Stage the instances that waited for another graph, which none gave; raises WriteError."""
+    return _staged(session, session.second_places.rest(), ())
+
+
+def _staged(
+    session: GeneralizeSession, tables: dict[str, pa.Table], failed: Sequence[tuple[str, str]]
+) -> GeneralizeReport:
+    staged = session.corpus.stage(tables, session.job.run_id)
+    sizes = [tables[name].num_rows if name in tables else 0 for name in ("generalizations", "instances")]
+    return GeneralizeReport(staged, sizes[0], sizes[1], tuple(failed))
 
 
 @task(name="commit-instances", task_run_name="commit-instances-{number}", cache_policy=NO_CACHE, persist_result=False)

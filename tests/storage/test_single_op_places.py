@@ -40,8 +40,8 @@ BLOCK = graph(Node("neg", "torch.neg", (TensorRef(0),), (), FLOATS), cos(0), cos
 USABLE = {"open_reasons": [], "model_ids": None}
 
 
-def places_of_cos(path: Path, *graphs: Graph) -> list[dict[str, Any]]:
-    """Where `cos` is generalized, in a corpus of these graphs."""
+def places_of_cos(path: Path, *graphs: Graph, passed_over: Graph | None = None) -> list[dict[str, Any]]:
+    """Where `cos` is generalized, in a corpus of these graphs, of which one is not to be taken."""
     traces = [
         Trace(ModelRef(f"timm/m{number}", "timm"), one, "function_mode", "meta", (), "2.14.1", 0.1, 0.1)
         for number, one in enumerate(graphs)
@@ -54,7 +54,8 @@ def places_of_cos(path: Path, *graphs: Graph) -> list[dict[str, Any]]:
             "num_ops": 1, "num_inputs": 1, "connected": True,
         }  # fmt: skip
         corpus.commit(corpus.stage({"subgraphs": rows_to_table("subgraphs", [row])}, "mine"), "mine")
-        return single_op_places(corpus, run_query(corpus, "generalize_graphs", USABLE))
+        pairs = [] if passed_over is None else [f"{key} {signature_sha256(passed_over)}"]
+        return single_op_places(corpus, run_query(corpus, "generalize_graphs", USABLE), pairs)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -73,3 +74,11 @@ def test_of_equal_places_the_lowest_signature_and_the_first_op(tmp_path: Path) -
     (place,) = places_of_cos(tmp_path / "c", BLOCK, other)
     lowest = min(signature_sha256(BLOCK), signature_sha256(other))
     assert (place["signature_sha256"], place["start"]) == (lowest, 1)
+
+
+def test_a_graph_that_is_passed_over_is_no_place_and_not_counted(tmp_path: Path) -> None:
+    (place,) = places_of_cos(tmp_path / "all", TABLES, UPCAST, BLOCK)
+    assert (place["signature_sha256"], place["num_graphs"]) == (signature_sha256(BLOCK), 3)
+    (place,) = places_of_cos(tmp_path / "less", TABLES, UPCAST, BLOCK, passed_over=BLOCK)
+    assert (place["signature_sha256"], place["num_graphs"]) == (signature_sha256(UPCAST), 2)
+    assert places_of_cos(tmp_path / "none", BLOCK, passed_over=BLOCK) == []
