@@ -21,17 +21,17 @@ _ROWS_PER_FETCH = 50_000
 
 
 def single_op_places(
-    corpus: Corpus, graphs: Sequence[Mapping[str, Any]], passed_over: Collection[str] = ()
+    corpus: Corpus, graphs: Sequence[Mapping[str, Any]], few_ops: int, passed_over: Collection[str] = ()
 ) -> list[dict[str, Any]]:
     """Return a place for each single op without a generalization: subgraph_sha256, signature_sha256, start, end,
     and num_graphs, how many hold it.
 
     `graphs` are rows of `generalize_graphs.sql`; `passed_over` has keys with the graphs not to take for them, a space
-    between. Graphs with a model come first. Then a place that depends on a data
-    input, one that depends on the model's dtype, the lowest signature, and the first op.
+    between. Graphs with a model come first. Then a place that depends on a data input, one that depends on the model's
+    dtype, one among the first `few_ops` of its graph or else the first of all, the lowest signature, the first op.
     """
     recorded = {graph["signature_sha256"]: graph["is_recorded"] for graph in graphs}
-    best: dict[str, tuple[bool, bool, bool, str, int]] = {}
+    best: dict[str, tuple[bool, bool, bool, int, str, int]] = {}
     num_graphs: Counter[str] = Counter()
     for signature, rows in groupby(_ops(corpus, sorted(recorded)), key=itemgetter(0)):
         dependence, held = Dependence(), set[str]()
@@ -39,7 +39,8 @@ def single_op_places(
             on_input, on_dtype = dependence.add(Reads(*reads))
             if key is not None and f"{key} {signature}" not in passed_over:
                 held.add(key)
-                place = (recorded[signature], not on_input, not on_dtype, signature, index)
+                cost = max(index + 1, few_ops)
+                place = (recorded[signature], not on_input, not on_dtype, cost, signature, index)
                 if key not in best or place < best[key]:
                     best[key] = place
         num_graphs.update(held)

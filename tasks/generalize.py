@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from prefect import task
@@ -27,6 +27,9 @@ from tasks.sandbox_pool import SandboxPool
 from tasks.second_places import SecondPlaces
 
 STEP = "generalize"
+FEW_OPS: Final = 2000
+"""Ops within which places are as good as one another: the variants of a model are traced so far in some ten seconds,
+and a graph of 40,000 ops takes minutes for what smaller ones hold too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,14 @@ def find_candidates(
     ]
     limits = {"open_reasons": open_reasons, "model_ids": None if model_ids is None else list(model_ids)}
     usable = run_query(corpus, "generalize_graphs", limits)
-    single_ops = single_op_places(corpus, usable, frozenset(passed_over)) if SINGLE_OP in kinds else []
-    choice = {"usable": usable, "single_ops": single_ops, "kinds": list(kinds), "passed_over": list(passed_over)}
+    single_ops = single_op_places(corpus, usable, FEW_OPS, frozenset(passed_over)) if SINGLE_OP in kinds else []
+    choice = {
+        "usable": usable,
+        "single_ops": single_ops,
+        "kinds": list(kinds),
+        "passed_over": list(passed_over),
+        "few_ops": FEW_OPS,
+    }
     rows = run_query(corpus, "generalize_candidates", choice)
     found = [
         Candidate(

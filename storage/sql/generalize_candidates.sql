@@ -1,7 +1,8 @@
 -- Subgraphs of $kinds without a row in generalizations, by the graph that each is to be cut out of: of the $usable ones
 -- (generalize_graphs.sql) that hold it, less those that $passed_over has for it (subgraph and signature, a space between),
--- the one of the lowest signature, those that have no model last; a single op at the place that $single_ops has for it.
--- What asks for the fewest ops comes first.
+-- the one of the lowest signature of those that it ends in within $few_ops, else the one that it ends in first; those
+-- that have no model last. A single op is at the place that $single_ops has for it. What asks for the fewest ops comes
+-- first.
 WITH usable AS (
     SELECT graph.*
     FROM (SELECT unnest($usable::STRUCT(signature_sha256 VARCHAR, model_id VARCHAR, is_recorded BOOLEAN)[]) AS graph)
@@ -21,7 +22,11 @@ places AS (
     WHERE
         list_contains($kinds, kind)
         AND NOT list_contains($passed_over::VARCHAR[], concat_ws(' ', subgraph_sha256, signature_sha256))
-    QUALIFY row_number() OVER (PARTITION BY subgraph_sha256 ORDER BY is_recorded, signature_sha256, start, "end") = 1
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY subgraph_sha256
+            ORDER BY is_recorded, greatest("end", $few_ops), signature_sha256, start, "end"
+        ) = 1
     UNION ALL
     SELECT place.*, true
     FROM (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,21 @@ UPCAST = graph(CAST, cos(0))  # in float32 whatever the model is in
 BLOCK = graph(Node("neg", "torch.neg", (TensorRef(0),), (), FLOATS), cos(0), cos(1))
 
 
+FEW_OPS = 2
 USABLE = {"open_reasons": [], "model_ids": None}
 
 
-def places_of_cos(path: Path, *graphs: Graph, passed_over: Graph | None = None) -> list[dict[str, Any]]:
-    """Where `cos` is generalized, in a corpus of these graphs, of which one is not to be taken."""
+def places_of_cos(
+    path: Path, *graphs: Graph, passed_over: Graph | None = None, at: Mapping[str, int] | None = None
+) -> list[dict[str, Any]]:
+    """Where `cos` is generalized, in a corpus of these graphs, of which one is not to be taken; `at` is its op in each
+    by signature (default: the second)."""
     traces = [
         Trace(ModelRef(f"timm/m{number}", "timm"), one, "function_mode", "meta", (), "2.14.1", 0.1, 0.1)
         for number, one in enumerate(graphs)
     ]
-    (key,) = {single_op_keys(one, form_calls(one.nodes))[1] for one in graphs}
+    places = at or {signature_sha256(one): 1 for one in graphs}
+    (key,) = {single_op_keys(one, form_calls(one.nodes))[places[signature_sha256(one)]] for one in graphs}
     with Corpus.create(path) as corpus:
         corpus.commit(corpus.stage(batch(traces), "trace"), "trace")
         row = {
@@ -55,7 +61,7 @@ def places_of_cos(path: Path, *graphs: Graph, passed_over: Graph | None = None) 
         }  # fmt: skip
         corpus.commit(corpus.stage({"subgraphs": rows_to_table("subgraphs", [row])}, "mine"), "mine")
         pairs = [] if passed_over is None else [f"{key} {signature_sha256(passed_over)}"]
-        return single_op_places(corpus, run_query(corpus, "generalize_graphs", USABLE), pairs)
+        return single_op_places(corpus, run_query(corpus, "generalize_graphs", USABLE), FEW_OPS, pairs)
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -82,3 +88,14 @@ def test_a_graph_that_is_passed_over_is_no_place_and_not_counted(tmp_path: Path)
     (place,) = places_of_cos(tmp_path / "less", TABLES, UPCAST, BLOCK, passed_over=BLOCK)
     assert (place["signature_sha256"], place["num_graphs"]) == (signature_sha256(UPCAST), 2)
     assert places_of_cos(tmp_path / "none", BLOCK, passed_over=BLOCK) == []
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_place_within_few_ops_goes_before_one_behind_them(tmp_path: Path, first: bool) -> None:
+    abs_ = [Node("abs", "torch.abs", (OpRef(index),), (), FLOATS) for index in range(4)]
+    late = graph(Node("exp", "torch.exp", (TensorRef(0),), (), FLOATS), *abs_, cos(4))
+    later = graph(Node("tanh", "torch.tanh", (TensorRef(0),), (), FLOATS), *abs_, abs_[3], cos(5))
+    graphs = (late, later, BLOCK) if first else (later, late)
+    with_cos = {signature_sha256(late): 5, signature_sha256(later): 6, signature_sha256(BLOCK): 1}
+    (place,) = places_of_cos(tmp_path / "c", *graphs, at=with_cos)
+    assert place["signature_sha256"] == signature_sha256(BLOCK if first else late)

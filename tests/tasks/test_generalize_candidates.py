@@ -39,6 +39,15 @@ def test_each_subgraph_has_one_place_in_the_lowest_graph_that_holds_it(corpus: C
             assert (signature, place.num_graphs) == (min(holders), len(holders))
 
 
+def test_graphs_that_it_ends_late_in_give_way(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.generalize.FEW_OPS", 0)
+    occurrences = corpus.read("occurrences").to_pylist()
+    found = places_of(find_candidates(corpus, kinds=("classical",)))
+    assert found
+    for subgraph, (_, place) in found.items():
+        assert place.end == min(row["end"] for row in occurrences if row["subgraph_sha256"] == subgraph)
+
+
 def test_what_is_passed_over_is_cut_out_of_the_next_graph_and_all_else_stays(corpus: Corpus) -> None:
     before = places_of(find_candidates(corpus))
     shared = [subgraph for subgraph, (_, place) in before.items() if place.num_graphs > 2]
