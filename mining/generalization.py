@@ -30,6 +30,7 @@ _EXACT: Final = "float32"
 NOTHING_VARIES: Final = "nothing_varies"
 SHAPE_INVARIANT: Final = "shape_invariant"
 DUPLICATE_CONFIG: Final = "duplicate_config"
+DTYPE_INVARIANT: Final = "dtype_invariant"
 OPS_CHANGED: Final = "ops_changed"
 DTYPE_UNSUPPORTED: Final = "dtype_unsupported"
 
@@ -200,8 +201,8 @@ def _depends_on_remainders(node: Node) -> bool:
 
 
 def _distinct(made: Sequence[Made], depends: bool) -> tuple[list[Made], list[Missing]]:
-    """Return the instances to keep, held-out rows left out, and why the others are not: equal to one before, or of
-    another size where no size matters."""
+    """Return the instances to keep, held-out rows left out, and why the others are not: equal to one before (of the
+    same sizes in another dtype: nothing in it follows the model's dtype), or of another size where no size matters."""
     kept: dict[str, Made] = {}
     dropped: list[Missing] = []
     for entry in made:
@@ -212,7 +213,8 @@ def _distinct(made: Sequence[Made], depends: bool) -> tuple[list[Made], list[Mis
             dropped.append(_invariant(Missing(instance.shape_config, instance.dtype, "", "")))
         elif (first := kept.setdefault(instance.instance_sha256, entry)) is not entry:
             equal = f"equal to shape config {first.instance.shape_config} in {first.instance.dtype}"
-            dropped.append(Missing(instance.shape_config, instance.dtype, DUPLICATE_CONFIG, equal))
+            reason = DTYPE_INVARIANT if first.instance.shape_config == instance.shape_config else DUPLICATE_CONFIG
+            dropped.append(Missing(instance.shape_config, instance.dtype, reason, equal))
     return list(kept.values()), dropped
 
 

@@ -120,8 +120,8 @@ MISSING_INSTANCES = pa.schema(
         column(
             "reason",
             pa.string(),
-            "shape_refused, dtype_unsupported, duplicate_config, ops_changed, edges_changed, shape_invariant, "
-            "over_max_bytes, or why the variant's range is no cut.",
+            "shape_refused, dtype_unsupported, duplicate_config, dtype_invariant, ops_changed, edges_changed, "
+            "shape_invariant, over_max_bytes, or why the variant's range is no cut.",
             null=False,
         ),
         column("detail", pa.string(), "Particulars, one line.", null=False),

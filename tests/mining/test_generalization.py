@@ -11,7 +11,15 @@ from extract.cut import Cutter
 from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef
 from extract.hashing import signature_sha256
 from extract.shape_configs import DTYPES, Sizes
-from mining.generalization import DUPLICATE_CONFIG, OPS_CHANGED, SHAPE_INVARIANT, Generalizer, Missing, Traced
+from mining.generalization import (
+    DTYPE_INVARIANT,
+    DUPLICATE_CONFIG,
+    OPS_CHANGED,
+    SHAPE_INVARIANT,
+    Generalizer,
+    Missing,
+    Traced,
+)
 from mining.instance import Variant, instance_sha256, render
 from mining.symbolic import SymbolicSubgraph
 
@@ -109,6 +117,19 @@ def test_missing_variants_and_equal_ones_are_missing_instances_with_their_reason
     reasons = {entry.shape_config: entry.reason for entry in found.missing}
     assert reasons == {3: "shape_refused", 4: DUPLICATE_CONFIG}
     assert len(found.instances) == 8
+
+
+def test_a_program_that_is_the_same_in_another_dtype_is_one_instance_of_each_shape() -> None:
+    same = [(config, dtype, program(sizes)) for config, sizes in enumerate(SIZES[:4]) for dtype in DTYPES]
+    found = Generalizer(traced(same), []).generalize(0, 3)
+    assert [(made.instance.shape_config, made.instance.dtype) for made in found.instances] == [
+        (config, "float32") for config in range(4)
+    ]
+    assert {(entry.reason, entry.dtype) for entry in found.missing} == {
+        (DTYPE_INVARIANT, "float16"),
+        (DTYPE_INVARIANT, "bfloat16"),
+    }
+    assert found.missing[0].detail == "equal to shape config 0 in float32"
 
 
 def test_a_variant_with_other_ops_gives_what_lies_beside_them() -> None:
