@@ -15,6 +15,10 @@ from typing import Any
 import torch
 
 _CONTAINERS = (dict, list, set)
+_FORWARD_HOOKS = frozenset(
+    "_forward_hooks _forward_hooks_with_kwargs _forward_hooks_always_called "
+    "_forward_pre_hooks _forward_pre_hooks_with_kwargs".split()
+)
 _MAX_DEPTH = 4  # a table of tables on a helper object of a submodule
 _FOREIGN = ("torch.", "builtins", "collections", "functools", "types", "enum", "pathlib", "logging", "numpy", "re")
 
@@ -24,7 +28,8 @@ class ModuleState:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._kept: dict[int, tuple[Any, Any]] = {}
-        self._hooks = frozenset(vars(torch.nn.Module())) - {"_parameters", "_buffers", "_modules"}
+        never_change = frozenset(vars(torch.nn.Module())) - {"_parameters", "_buffers", "_modules"}
+        self._passed_over = never_change - _FORWARD_HOOKS
         for submodule in module.modules():
             self._keep(vars(submodule), 0)
 
@@ -44,10 +49,11 @@ class ModuleState:
                 self._keep(inner, depth + 1)
 
     def _containers_in(self, container: Any) -> Iterator[Any]:
-        """Yield what may change inside a container, but for a module's hooks."""
+        """Yield what may change inside a container: of a module's tables of hooks those of its forward, some of which
+        transformers installs in the first run, and marks the module."""
         for name, value in container.items() if isinstance(container, dict) else enumerate(container):
             if isinstance(value, _CONTAINERS):
-                if name not in self._hooks:
+                if name not in self._passed_over:
                     yield value
             elif _is_plain_object(value):
                 yield vars(value)

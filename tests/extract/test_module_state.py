@@ -42,6 +42,36 @@ def test_what_a_forward_left_behind_is_taken_back() -> None:
     assert module.cache is cache and cache == {"seen": []} and module.table.by_size == {}
 
 
+class Capturing(torch.nn.Module):
+    """Installs a hook in its first run and marks it as installed, as transformers does for hidden states."""
+
+    is_installed = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.ReLU()
+        self.seen: list[int] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.is_installed:
+            self.layer.register_forward_hook(lambda module, args, output: self.seen.append(1))
+            self.layer.register_forward_pre_hook(lambda module, args, kwargs: None, with_kwargs=True)
+            self.is_installed = True
+        return self.layer(x)
+
+
+def test_hooks_that_the_first_run_installs_are_not_installed_twice() -> None:
+    module = Capturing()
+    module.layer.register_forward_hook(lambda module, args, output: None)
+    state = ModuleState(module)
+    for _ in range(3):
+        module(torch.zeros(2))
+        assert module.seen == [1] and len(module.layer._forward_hooks) == 2
+        state.restore()
+        assert not module.is_installed and not module.layer._forward_pre_hooks_with_kwargs
+        assert len(module.layer._forward_hooks) == 1 and not module.layer._forward_pre_hooks
+
+
 def test_modules_and_names_that_changed_places_are_put_back() -> None:
     module = torch.nn.ModuleDict({"a": torch.nn.ReLU(), "b": torch.nn.ReLU()})
     first, second = module["a"], module["b"]
