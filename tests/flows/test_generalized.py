@@ -19,7 +19,7 @@ from storage.fsck import fsck
 from tests.storage.generalized_corpus import MODEL, make_generalized, rows_of
 from tests.storage.test_damage import rewrite
 
-VARIED = "SELECT instance_sha256 FROM instances WHERE shape_config = 3 AND dtype = 'bfloat16'"
+VARIED = "SELECT instance_sha256 FROM instances WHERE shape_config = 9 AND dtype = 'bfloat16'"
 OWN = "SELECT instance_sha256 FROM instances WHERE shape_config = 0 AND dtype = 'float32'"
 
 
@@ -58,7 +58,7 @@ def test_an_instance_is_shown_with_its_facts_operands_and_program(
     facts = dict(re.findall(r"^  (\S.*?)   +(\S.*?) *$", out.partition("operands\n")[0], re.MULTILINE))
     assert facts["instance_sha256"] == name
     assert facts["model"] == MODEL
-    assert facts["shape config"].startswith("3 of table image")
+    assert facts["shape config"].startswith("9 of table image")
     assert facts["sizes"] == f"batch={sizes['batch']} height={sizes['height']} width={sizes['width']}"
     assert facts["bytes moved at least"].startswith(f"{num_bytes:,} (")
     assert facts["FLOP"] == f"{num_flop:,.0f}"
