@@ -137,9 +137,11 @@ def generalize_missing(
             found = find_candidates(corpus, model_ids, retry_failed, job.kinds, session.second_places.passed_over)
             candidates = [one for one in found if (one.signature_sha256, one.model_id) not in failed]
             chosen = candidates[: None if limit is None else limit - num_tried]
+            if not chosen and (rest := generalize_rest(session)).num_subgraphs:
+                commit_instances(session, -1, rest)
+                reports.append(rest)
+                continue  # what is left is less by these
             if not chosen:
-                reports.append(generalize_rest(session))
-                commit_instances(session, -1, reports[-1])
                 return reports, len(found)
             num_tried += len(chosen)
             made = _run_shards(session, chosen, reporter)

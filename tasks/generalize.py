@@ -28,8 +28,8 @@ from tasks.second_places import SecondPlaces
 
 STEP = "generalize"
 FEW_OPS: Final = 2000
-"""Ops within which places are as good as one another: the variants of a model are traced so far in some ten seconds,
-and a graph of 40,000 ops takes minutes for what smaller ones hold too."""
+"""Ops within which places are as good as one another; behind them the fewer ops are to be traced, the better: by the
+lowest signature alone a model of 43,378 ops was traced for 153 subgraphs, 148 of which smaller graphs hold. Ours."""
 
 
 @dataclass(frozen=True, slots=True)

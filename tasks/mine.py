@@ -148,8 +148,8 @@ def _lowest_symbols(grammar: Grammar) -> dict[str, int]:
 
 @task(name="list-single-ops", cache_policy=NO_CACHE, persist_result=False)
 def list_single_ops(session: MiningSession) -> Staged:
-    """Stage a row for each single-op key of the nodes that the corpus has none for; calls whose text
-    says that they write into an operand are no subgraph (`mutates_boundary`), and have none."""
+    """Stage a row for each single-op key of the nodes that the corpus has none for; calls whose text says that they
+    write into an operand are no subgraph (`mutates_boundary`), and have none."""
     rows = [
         {
             "subgraph_sha256": row["single_op_sha256"],

@@ -1,8 +1,8 @@
 """Subgraphs that a model gives fewer instances of than another one may: their rows wait until another graph was asked.
 
 A model refuses a dtype, or runs other ops at other sizes, for reasons of its own; a subgraph of it that other graphs
-hold too is asked of the next one, once, and the rows of the graph that gives more instances are written. Safe for
-threads.
+hold too is asked of the next one, once, and the rows of the graph that gives more instances are written. What waits is
+in memory alone: a run that is killed asks both graphs again. Safe for threads.
 """
 
 from __future__ import annotations
