@@ -20,16 +20,20 @@ from torch.nn import functional as F
 from torch.utils import _triton
 from torch.utils._pytree import tree_map
 
+from extract.spelling import resolve, spell_call
 from profiles.kernels.attention import planned_attention
 from profiles.kernels.targets import DeviceDescription
 
 _BFLOAT16_CAPABILITY = (8, 0)
+_ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 
 
 @contextlib.contextmanager
 def described_device(description: DeviceDescription) -> Iterator[None]:
     """Let torch believe in one GPU of this description, without a driver."""
     capability = (description.major, description.minor)
+    # Names are looked up once a process: looked up first within, attention would be this GPU's for good, and on a CPU.
+    spell_call(resolve(_ATTENTION), (), {})
 
     def properties(*_: Any, **__: Any) -> DeviceDescription:
         return description

@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional as F
 
 from extract.graph import Graph
+from extract.spelling import _spelling_of, _spellings, resolve, spell_call
 from extract.tracer import trace_module
 from profiles.kernels.boundaries import explain_boundary
 from profiles.kernels.called import count_called, count_calls
@@ -70,6 +71,18 @@ def attention(dtype: torch.dtype) -> Graph:
 def planned(graph: Graph, target: str) -> Plan:
     with planning_for(TARGETS[target]):
         return plan(graph, TARGETS[target])
+
+
+def test_names_that_planning_for_a_gpu_looks_up_first_are_torchs_own_afterwards() -> None:
+    graph = attention(torch.float32)
+    resolve.cache_clear()
+    _spelling_of.cache_clear()
+    _spellings.cache_clear()
+    planned(graph, "cuda:a30")
+    (name,) = {node.target for node in graph.nodes if node.op == "scaled_dot_product_attention"}
+    assert resolve(name) is F.scaled_dot_product_attention
+    assert spell_call(F.scaled_dot_product_attention, (), {})[0] == name
+    assert COUNTERS["scheduler"](graph, "cpu") == COUNTERS["called"](graph, "cpu")
 
 
 def test_wrapper_calls_what_the_plan_says() -> None:
