@@ -31,7 +31,7 @@ from tasks.bench_checks import CheckJob, CheckReport, CheckSession, check_shard,
 from tasks.sandbox_pool import SandboxPool
 
 _WORKER: Final = "tasks.bench_worker"
-_INSTANCES_PER_SHARD: Final = 16  # some ten seconds
+_INSTANCES_PER_SHARD: Final = 32  # half a minute; their graphs are read together
 _COMMIT_SECONDS: Final = 30.0
 _MEMORY_BYTES: Final = 8 * GIB  # an instance moves 1 GiB at most; drawing it takes that in float32, three times
 

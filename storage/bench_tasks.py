@@ -11,18 +11,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from extract.cut import Cutter
 from extract.graph import Graph
 from passbench.bench_task import BenchTask, TaskMember
 from storage.corpus import Corpus
 from storage.errors import CorpusError, UsageError
-from storage.instances import render_row
-from storage.payloads import graph_payloads
+from storage.instances import damaged_instance, first_rows, render_each
 from storage.query import run_query
-from storage.records import graph_from_payload
 
 TASKS_PER_READ: Final = 64
 """Tasks read together; of 10 members on average, cut out of as many graphs of a megabyte at most."""
@@ -67,16 +61,10 @@ def load_tasks(corpus: Corpus, task_ids: Sequence[str]) -> Iterator[BenchTask]:
         rows = {row["task_id"]: row for row in run_query(corpus, "task_rows", {"task_ids": list(wanted)})}
         if missing := [name for name in wanted if name not in rows]:
             raise UsageError(f"no task of {corpus.root} is called {missing[0]!r}", _where_tasks(corpus))
-        instances = member_rows(corpus, [name for row in rows.values() for name in row["members"]])
+        instances = first_rows(corpus, [name for row in rows.values() for name in row["members"]])
         graphs = _render(corpus, instances.values())
         for name in wanted:
             yield _task(corpus, rows[name], instances, graphs)
-
-
-def member_rows(corpus: Corpus, instances: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return instances by hash, each as the first of its rows by key, with its base and its variant's sizes."""
-    wanted: dict[str, object] = {"instances": list(dict.fromkeys(instances))}
-    return {row["instance_sha256"]: row for row in run_query(corpus, "task_instances", wanted)}
 
 
 def no_tasks(corpus: Corpus) -> UsageError:
@@ -112,29 +100,18 @@ def _meant(corpus: Corpus, task_ids: Sequence[str], name: str, among: str) -> st
 
 
 def _render(corpus: Corpus, rows: Iterable[Row]) -> dict[str, Graph]:
-    """Return the programs of rows by instance, one graph that they are cut out of at a time."""
-    by_base: dict[str, list[Row]] = {}
-    for row in rows:
-        by_base.setdefault(row["base_signature_sha256"] or "", []).append(row)
-    among = pc.field("signature_sha256").isin(pa.array(by_base, pa.string()))
-    stored = set(corpus.read("graphs", ["signature_sha256"], among).column(0).to_pylist())
-    for signature in sorted(by_base.keys() - stored):
-        raise _damaged(corpus, by_base[signature][0]["instance_sha256"], "the graph that it is made of is missing")
+    """Return the programs of rows by instance; raises CorpusError where the corpus does not give one."""
     graphs: dict[str, Graph] = {}
-    for signature, payload in graph_payloads(corpus, sorted(by_base)):
-        cutter: Cutter | None = None
-        for row in by_base[signature]:
-            try:
-                cutter = cutter or Cutter(graph_from_payload(payload))
-                graphs[row["instance_sha256"]] = render_row(cutter, row)
-            except (ValueError, LookupError, TypeError) as error:
-                raise _damaged(corpus, row["instance_sha256"], str(error)) from error
+    for instance, program in render_each(corpus, rows):
+        if isinstance(program, CorpusError):
+            raise program
+        graphs[instance] = program
     return graphs
 
 
 def _task(corpus: Corpus, row: Row, instances: Mapping[str, Row], graphs: Mapping[str, Graph]) -> BenchTask:
     if missing := [name for name in row["members"] if name not in graphs]:
-        raise _damaged(corpus, missing[0], f"it is a member of task {row['task_id']} and no row of instances")
+        raise damaged_instance(corpus, missing[0], f"it is a member of task {row['task_id']} and no row of instances")
     return BenchTask(
         row["task_id"],
         row["kind"],
@@ -161,11 +138,4 @@ def _member(position: int, row: Row, graph: Graph) -> TaskMember:
         graph,
         row["num_bytes"],
         row["num_flop"],
-    )
-
-
-def _damaged(corpus: Corpus, instance_sha256: str, detail: str) -> CorpusError:
-    return CorpusError(
-        f"instance {instance_sha256} cannot be rendered: {detail}",
-        f"see what is wrong: passnet fsck --deep --corpus {corpus.root}",
     )

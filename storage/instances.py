@@ -5,7 +5,7 @@ What the calls of a changed cut return is not stored, and stays unknown here; `e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow.compute as pc
@@ -19,8 +19,9 @@ from mining.instantiation import instantiate
 from storage.corpus import Corpus
 from storage.errors import CorpusError
 from storage.instance_records import instance_from_row, sizes_from_row, symbolic_from_row
+from storage.payloads import graph_payloads
 from storage.query import run_query
-from storage.records import graph_from_rows
+from storage.records import graph_from_payload, graph_from_rows
 
 Row = Mapping[str, Any]
 
@@ -31,15 +32,47 @@ def instance_rows(corpus: Corpus, instance_sha256: str) -> list[dict[str, Any]]:
     return run_query(corpus, "instance_rows", {"instance_sha256": instance_sha256})
 
 
+def first_rows(corpus: Corpus, instances: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return instances by hash, each as the first of its rows by key, with its base and its variant's sizes
+    (`storage/sql/first_instance_rows.sql`); those that the corpus lacks are left out."""
+    wanted: dict[str, object] = {"instances": list(dict.fromkeys(instances))}
+    return {row["instance_sha256"]: row for row in run_query(corpus, "first_instance_rows", wanted)}
+
+
 def render_stored(corpus: Corpus, row: Row) -> Graph:
     """Return the program of a row of `instance_rows`; raises CorpusError where the corpus does not give it."""
-    try:
-        return render_row(Cutter(_stored_graph(corpus, row["base_signature_sha256"])), row)
-    except (ValueError, LookupError, TypeError) as error:
-        raise CorpusError(
-            f"instance {row['instance_sha256']} cannot be rendered: {error}",
-            f"see what is wrong: passnet fsck --deep --corpus {corpus.root}",
-        ) from error
+    ((_, program),) = render_each(corpus, [row])
+    if isinstance(program, CorpusError):
+        raise program
+    return program
+
+
+def render_each(corpus: Corpus, rows: Iterable[Row]) -> Iterator[tuple[str, Graph | CorpusError]]:
+    """Yield the program of each row by its instance, or why the corpus does not give it; graph by graph that they are
+    cut out of, all of which are read together."""
+    by_base: dict[str, list[Row]] = {}
+    for row in rows:
+        by_base.setdefault(row["base_signature_sha256"] or "", []).append(row)
+    for signature, payload in graph_payloads(corpus, sorted(by_base)):
+        cutter: Cutter | None = None
+        for row in by_base.pop(signature):
+            try:
+                cutter = cutter or Cutter(graph_from_payload(payload))
+                yield row["instance_sha256"], render_row(cutter, row)
+            except (ValueError, LookupError, TypeError) as error:
+                yield row["instance_sha256"], damaged_instance(corpus, row["instance_sha256"], str(error))
+    for signature, baseless in by_base.items():
+        detail = f"the graph that it is made of is missing ({signature or None})"
+        for row in baseless:
+            yield row["instance_sha256"], damaged_instance(corpus, row["instance_sha256"], detail)
+
+
+def damaged_instance(corpus: Corpus, instance_sha256: str, detail: str) -> CorpusError:
+    """Return what to raise, or to note, where a corpus does not give the program of an instance."""
+    return CorpusError(
+        f"instance {instance_sha256} cannot be rendered: {detail}",
+        f"see what is wrong: passnet fsck --deep --corpus {corpus.root}",
+    )
 
 
 def render_at(corpus: Corpus, row: Row, sizes: Sizes) -> Graph:

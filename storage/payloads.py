@@ -11,12 +11,16 @@ from storage.records import tables_to_bytes
 
 
 def graph_payloads(corpus: Corpus, signatures: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield each graph's signature and the bytes of its rows in `graphs`, `graph_texts` and `nodes`, read together."""
+    """Yield each graph's signature and the bytes of its rows in `graphs`, `graph_texts` and `nodes`, read together.
+
+    A graph that the corpus lacks is left out.
+    """
     if not signatures:
         return
     among = pc.field("signature_sha256").isin(list(signatures))
     tables = {name: corpus.read(name, filters=among) for name in ("graphs", "graph_texts", "nodes")}
     for signature in signatures:
         own = {name: table.filter(pc.field("signature_sha256") == signature) for name, table in tables.items()}
-        own["nodes"] = own["nodes"].sort_by("index")
-        yield signature, tables_to_bytes(own)
+        if own["graphs"].num_rows and own["graph_texts"].num_rows:
+            own["nodes"] = own["nodes"].sort_by("index")
+            yield signature, tables_to_bytes(own)

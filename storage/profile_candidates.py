@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from extract.shape_configs import DTYPES
 from mining.subgraph import KINDS
 from storage.corpus import Corpus
-from storage.instances import instance_rows, render_stored
+from storage.errors import CorpusError
+from storage.instances import damaged_instance, first_rows, render_each
 from storage.query import run_query
 from storage.records import program_to_bytes
 
 _MOST = (1 << 63) - 1
+_INSTANCES_PER_READ = 32  # cut out of as many graphs of a megabyte at most, mostly
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,19 @@ def find_candidates(
 
 
 def stored_programs(corpus: Corpus, instances: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield each instance with its program as a payload; raises CorpusError where the corpus does not give it."""
-    for instance in instances:
-        row = instance_rows(corpus, instance)[0]
-        yield instance, program_to_bytes(render_stored(corpus, row))
+    """Yield instances in the order given, each with its program as a payload; raises CorpusError at one that the corpus
+    does not give."""
+    for instance, program in programs_or_errors(corpus, instances):
+        if isinstance(program, CorpusError):
+            raise program
+        yield instance, program
+
+
+def programs_or_errors(corpus: Corpus, instances: Sequence[str]) -> Iterator[tuple[str, bytes | CorpusError]]:
+    """Yield instances in the order given, each with its program as a payload, or why the corpus does not give it."""
+    for start in range(0, len(instances), _INSTANCES_PER_READ):
+        wanted = instances[start : start + _INSTANCES_PER_READ]
+        programs = dict(render_each(corpus, first_rows(corpus, wanted).values()))
+        for instance in wanted:
+            program = programs.get(instance) or damaged_instance(corpus, instance, "no row of instances")
+            yield instance, program if isinstance(program, CorpusError) else program_to_bytes(program)

@@ -24,11 +24,11 @@ from typing import Final
 from extract.graph import Graph
 from passbench.bench_task import BenchTask
 from passbench.task_readme import PASS_LIST, task_readme
-from storage.bench_tasks import member_rows
 from storage.corpus import Corpus
 from storage.errors import UsageError
 from storage.export import InstanceSources
 from storage.filesystem import explained, make_folder
+from storage.instances import first_rows
 from storage.query import run_query
 from storage.task_description import describe_task, description_text, member_folder, read_measured
 
@@ -97,7 +97,7 @@ class TaskFiles:
 
     def __init__(self, corpus: Corpus, tasks: Sequence[BenchTask], record: Record) -> None:
         instances = list(dict.fromkeys(member.instance_sha256 for task in tasks for member in task.members))
-        self._rows = member_rows(corpus, instances)
+        self._rows = first_rows(corpus, instances)
         self._sources = InstanceSources(corpus, self._rows.values())
         self._measured = read_measured(corpus, instances)
         self._record = record

@@ -19,7 +19,7 @@ from extract.sandbox import ChildFailed, Sandbox
 from passbench.instance_check import CHECK_ALGORITHM, DID_NOT_END, NUM_DRAWS, Degenerate, InstanceCheck
 from storage.corpus import Corpus
 from storage.errors import CorpusError
-from storage.profile_candidates import stored_programs
+from storage.profile_candidates import programs_or_errors
 from storage.records import rows_to_table
 from tasks.sandbox_pool import SandboxPool
 
@@ -64,8 +64,8 @@ def check_shard(session: CheckSession, number: int, instances: Sequence[str]) ->
     """Check the instances of a shard in a child and return the rows; raises Stopped, StartFailed."""
     rows: list[dict[str, Any]] = []
     with session.pool.lease() as sandbox:
-        for instance in instances:
-            found, seconds = check_stored(session, sandbox, instance)
+        for instance, program in programs_or_errors(session.corpus, instances):
+            found, seconds = check_stored(session, sandbox, instance, program)
             rows.append(_row(instance, found, session.job, seconds))
             session.on_instance(instance[:12], found.reason in DID_NOT_END)
     return CheckReport(rows_to_table("bench_checks", rows), len(rows), sum(row["reason"] is not None for row in rows))
@@ -79,16 +79,19 @@ def commit_checks(session: CheckSession, reports: Sequence[CheckReport]) -> int:
     return session.corpus.commit(staged, session.job.run_id, asdict(session.job)).number
 
 
-def check_stored(session: CheckSession, sandbox: Sandbox, instance: str) -> tuple[InstanceCheck, float]:
+def check_stored(
+    session: CheckSession, sandbox: Sandbox, instance: str, program: bytes | CorpusError
+) -> tuple[InstanceCheck, float]:
     """Return what a check of one stored instance found, also where it cannot be rendered or ends its child, and the
     seconds that it took: in the child where that answered, else until it was given up."""
     started = time.monotonic()
     try:
-        ((_, program),) = stored_programs(session.corpus, [instance])
+        if isinstance(program, CorpusError):
+            raise program
         request = {"do": "check", "seed": seed_of(instance), "num_draws": session.job.num_draws}
         return _ask(session.pool, sandbox, request, program)
-    except (CorpusError, LookupError) as error:
-        reason, said = Degenerate.RAISES, str(error) if isinstance(error, CorpusError) else "no row of instances"
+    except CorpusError as error:
+        reason, said = Degenerate.RAISES, str(error)
     except ChildFailed as error:
         reason, said = _REASON_OF.get(error.reason, Degenerate.CRASHED), str(error)
     detail = " ".join(said.split()).encode("utf-8", "replace").decode()[:_DETAIL_CHARS]
