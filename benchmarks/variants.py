@@ -3,9 +3,10 @@
 Ours builds the model once on meta tensors and traces it at ten shapes in three dtypes, as `passnet generalize` does,
 with the two held-out sizes; times are wall times of one process with one thread, hashes of each variant's graph
 included. The peer, *upstream*, is what the public corpora were made with, `torch.compile(model, backend=capture,
-dynamic=True)` over real weights, run on `--peer-variants` of the variants of each of the first `--peer-models`
-models and extrapolated to all 30; a variant that it cannot capture is left out of its mean. These are of float32: the
-peer runs what it captures, and convolutions in half precision take a CPU minutes, which would be no part of capturing.
+dynamic=True)` over real weights, run on the `--peer-variants` lightest variants of each of the `--peer-models` lightest
+models and extrapolated to all 30; a variant that it cannot capture is left out of its mean. Lightest, by the elements
+that their ops return, and float32, because the peer runs what it captures: a large batch or a convolution in half
+precision takes a CPU minutes, which would be no part of capturing. It favours the peer.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from math import prod
 from statistics import mean
 from typing import Any
 
@@ -42,7 +44,8 @@ def main() -> None:
     names = random.Random(options.seed).sample(sorted(timm.list_models()), options.models)
     trace_variants(_WARM_UP)
     measured = [(name, *_ours(f"timm/{name}")) for name in names]
-    peers = _peers(measured[: options.peer_models], options)
+    lightest = sorted(measured, key=lambda each: min(map(_num_elements, each[1].variants)))
+    peers = _peers(lightest[: options.peer_models], options)
     rows = [[name, seconds, len(traces.variants), peers.get(name)] for name, traces, seconds in measured]
     print_table(["model", "ours_s", "variants", "upstream_s"], rows)
     figures, ratio = _figures(measured, peers)
@@ -62,12 +65,18 @@ def _peers(measured: Sequence[tuple[str, VariantTraces, float]], options: argpar
     found: dict[str, float] = {}
     for name, traces, _ in measured:
         usual = [variant for variant in traces.variants if not variant.is_rebuilt and variant.shape_config < 10]
-        usual = [variant for variant in usual if variant.dtype == "float32"]
-        chosen = random.Random(name).sample(usual, min(options.peer_variants, len(usual)))
-        seconds = [spent for variant in chosen if (spent := _upstream_s(name, variant)) is not None]
+        usual = sorted((variant for variant in usual if variant.dtype == "float32"), key=_num_elements)
+        seconds = [
+            spent for variant in usual[: options.peer_variants] if (spent := _upstream_s(name, variant)) is not None
+        ]
         if seconds:
             found[name] = _NUM_VARIANTS * mean(seconds)
     return found
+
+
+def _num_elements(variant: Variant) -> int:
+    """Return how many elements the ops of a variant return, views counted too: about what running it takes."""
+    return sum(prod(output.shape) for node in variant.graph.nodes for output in node.outputs)
 
 
 def _upstream_s(name: str, variant: Variant) -> float | None:
