@@ -6,13 +6,14 @@ custom ops): half precision takes seconds on a CPU. Random numbers of torch go o
 program that draws some differs from itself. Memory that it asks for and does not write (`torch.empty`) holds 0 in the
 first run and 1 in the second: it differs always. What it writes into counts as operand as it was before.
 
-Tensors without elements are no outputs here: any submission passes for them. Call it in a process that may die.
+Products of float16 are summed in float32 (`passbench.wide_products`). Tensors without elements are no outputs here: any
+submission passes for them. Call it in a process that may die.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack
 from typing import Any, Final
 
 import torch
@@ -25,6 +26,7 @@ from extract.graph import Graph, Node
 from extract.replay import replay
 from passbench.instance_check import NUM_DRAWS, Degenerate, InstanceCheck, null_reason
 from passbench.null_submissions import NullLevels, sample
+from passbench.wide_products import WideProducts
 from profiles.comparison import compare, has_nan
 from profiles.instance_run import instance_recipe, make_operands
 from profiles.operand_pool import copy_operands
@@ -63,11 +65,12 @@ class _Draws:
         self._is_constant = True
         self._is_idle = not any(written_operands(node) for node in graph.nodes)
         self._leaves_unwritten = any(node.op in _UNWRITTEN for node in graph.nodes)
+        self._has_float16 = any(tensor.dtype == "float16" for tensor in graph.tensors)
         self._may_differ = any(map(_may_differ, graph.nodes))
 
     def run(self, seed: int) -> None:
         """Draw operands and run the program on them, twice where that may show something."""
-        with self._filling(0):
+        with self._computing(0):
             operands = make_operands(self._graph, instance_recipe(self._graph, seed))
         torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
         taken = copy_operands(operands)
@@ -93,12 +96,18 @@ class _Draws:
         return InstanceCheck(reason or null_reason(*four), reason and self._found[reason], *four)
 
     def _outputs(self, operands: Sequence[torch.Tensor], unwritten: int) -> Outputs:
-        with self._filling(unwritten):
+        with self._computing(unwritten):
             return [output for output in replay(self._graph, operands) if output.numel()]
 
-    def _filling(self, value: int) -> AbstractContextManager[object]:
-        """Return what fills memory that the program does not write; most ask for none."""
-        return _FillUnwritten(value) if self._leaves_unwritten else nullcontext()
+    def _computing(self, unwritten: int) -> ExitStack:
+        """Return what a run takes place in: memory that the program does not write is filled, where it asks for some;
+        products of float16 are float32's."""
+        modes = ExitStack()
+        if self._leaves_unwritten:
+            modes.enter_context(_FillUnwritten(unwritten))
+        if self._has_float16:
+            modes.enter_context(WideProducts())
+        return modes
 
     def _compare_again(self, outputs: Outputs, again: Outputs) -> None:
         if not compare(outputs, again).bitwise_equal:
