@@ -1,6 +1,7 @@
 """An instance's program to whether it makes a task: run on several draws of operands, beside submissions of nothing.
 
-Operands are those of `profiles.instance_run`, by seed plus draw. On the first draw the program runs twice on equal
+Operands are those of `profiles.instance_run`, drawn by seed plus draw; how large they are made is found on the first
+draw, by three runs in float32 or more, and kept. On the first draw the program runs twice on equal
 operands, and on the others too where a call may be to blame for a difference (random numbers, memory that nobody wrote,
 custom ops): half precision takes seconds on a CPU. Random numbers of torch go on between the two runs, so that a
 program that draws some differs from itself. Memory that it asks for and does not write (`torch.empty`) holds 0 in the
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -23,6 +25,7 @@ from extract.canonical import is_random, written_operands
 from extract.custom_schemas import is_custom
 from extract.failure import describe, is_starved
 from extract.graph import Graph, Node
+from extract.operands import OperandRecipe
 from extract.replay import replay
 from passbench.instance_check import NUM_DRAWS, Degenerate, InstanceCheck, null_reason
 from passbench.null_submissions import NullLevels, sample
@@ -39,8 +42,8 @@ Outputs = list[torch.Tensor]
 def check_instance(graph: Graph, seed: int, num_draws: int = NUM_DRAWS) -> InstanceCheck:
     """Run an instance's program on the CPU and say whether it makes a task, by seed; the same at each call.
 
-    `num_draws` is 2 at least: outputs that do not depend on operands show in no single draw. Each draw costs
-    some three runs, two of them in float32. What the program raises is a reason.
+    `num_draws` is 2 at least: outputs that do not depend on operands show in no single draw. What the program
+    raises is a reason.
     """
     if num_draws < 2:
         raise ValueError(f"{num_draws} draws do not show what is constant: 2 at least")
@@ -62,6 +65,7 @@ class _Draws:
         self._found: dict[Degenerate, str | None] = {}
         self._num_drawn = 0
         self._first: Outputs = []
+        self._recipe: OperandRecipe | None = None
         self._is_constant = True
         self._is_idle = not any(written_operands(node) for node in graph.nodes)
         self._leaves_unwritten = any(node.op in _UNWRITTEN for node in graph.nodes)
@@ -71,7 +75,8 @@ class _Draws:
     def run(self, seed: int) -> None:
         """Draw operands and run the program on them, twice where that may show something."""
         with self._computing(0):
-            operands = make_operands(self._graph, instance_recipe(self._graph, seed))
+            self._recipe = replace(self._recipe or instance_recipe(self._graph, seed), seed=seed)
+            operands = make_operands(self._graph, self._recipe)
         torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
         taken = copy_operands(operands)
         outputs = self._outputs(taken, 0)
