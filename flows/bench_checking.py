@@ -26,6 +26,7 @@ from storage.bench_build import Verdict
 from storage.corpus import Corpus
 from storage.dedup import OPEN_CHECKS
 from storage.errors import CorpusError
+from storage.instances import first_rows
 from storage.schemas import KEYS
 from tasks.bench_checks import CheckJob, CheckReport, CheckSession, check_shard, commit_checks
 from tasks.sandbox_pool import SandboxPool
@@ -78,8 +79,8 @@ class InstanceChecks:
 
         Raises CorpusError where no child starts, and whatever writing raises.
         """
-        if missing := sorted(set(instances) - self._known.keys()):
-            self._run(missing)
+        if missing := set(instances) - self._known.keys():
+            self._run(_by_graph(self._corpus, missing))
         found = {instance: self._known[instance] for instance in instances}
         return {instance: (reason, detail) for instance, (reason, detail) in found.items() if reason is not None}
 
@@ -133,6 +134,13 @@ def read_checks(corpus: Corpus, seconds: float, *, retry_failed: bool = False) -
         if row["instance_sha256"] not in hasty and not (retry_failed and row["reason"] in OPEN_CHECKS)
     }
     return known, hasty
+
+
+def _by_graph(corpus: Corpus, instances: Collection[str]) -> list[str]:
+    """Return instances in the order of the graphs that they are cut out of, so that few of these serve a shard."""
+    rows = first_rows(corpus, instances)
+    graphs = {name: row["base_signature_sha256"] or "" for name, row in rows.items()}
+    return sorted(instances, key=lambda name: (graphs.get(name, ""), name))
 
 
 def _is_hasty(row: dict[str, Any], seconds: float) -> bool:
