@@ -120,15 +120,36 @@ class TaskBuild:
             excluded |= {_key(group) for group in groups if group["task_id"] in bad}
 
     def _choose_training(self) -> None:
-        """Choose until every group of the training side makes a task."""
+        """Choose until every group of the training side makes a task.
+
+        Where the largest of a kind, sequence and rule makes none, ever more of those that follow are run with the next,
+        twice as many each time: of a view none may, and there are a thousand.
+        """
         barred = set(self._reasons)
         self.on_stage("choosing training groups")
+        following = self._by_size(barred)
+        depths: dict[tuple[str, str, str], int] = {}
         while True:
             choose_training(self.connection, sorted(barred), every_group=self.config.every_group)
-            bad = self._degenerate(groups_of(self.connection, "bench_training"), "train")
-            if not bad:
+            chosen = groups_of(self.connection, "bench_training")
+            more = [group for rule, depth in depths.items() for group in following[rule][:depth]]
+            bad = self._degenerate({group["task_id"]: group for group in (*chosen, *more)}.values(), "train")
+            failed = {_rule(group) for group in chosen if group["task_id"] in bad}
+            if not failed:
                 return
             barred |= bad
+            depths = {rule: 2 * depths.get(rule, 1) for rule in failed}
+            for rule in failed:
+                following[rule] = [group for group in following[rule] if group["task_id"] not in barred]
+
+    def _by_size(self, barred: Collection[str]) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+        """Return the groups that may be trained on by kind, sequence and rule, in the order of choice."""
+        found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        remaining = groups_of(self.connection, "bench_remaining")
+        for group in sorted(remaining, key=lambda group: (-group["num_members"], group["task_id"])):
+            if group["task_id"] not in barred:
+                found.setdefault(_rule(group), []).append(group)
+        return found
 
     def _degenerate(self, groups: Iterable[Mapping[str, Any]], split: str) -> set[str]:
         """Run what stands for these groups; note and return those that make no task."""
@@ -215,6 +236,10 @@ class TaskBuild:
 
 def _key(group: Mapping[str, Any]) -> SequenceKey:
     return group["kind"], group["op_sequence_xxh3"]
+
+
+def _rule(group: Mapping[str, Any]) -> tuple[str, str, str]:
+    return group["kind"], group["op_sequence_xxh3"], group["rule"]
 
 
 def _keys(tasks: pa.Table, split: str) -> set[SequenceKey]:

@@ -151,6 +151,34 @@ def test_groups_that_make_no_task_give_way_to_others(corpus: Corpus) -> None:
     assert {row["split"] for row in told} == {"eval", "train"}
 
 
+def test_training_takes_the_largest_group_that_makes_a_task_in_few_rounds(tmp_path: Path) -> None:
+    views = [Made(f"view{number}", ("single_op",), ("view",), sizes(4, 64, 300)) for number in range(80)]
+    corpus, calls = write_instances(tmp_path / "corpus", views), 0
+    good = {row["instance_sha256"] for row in corpus.read("instances").to_pylist() if row["instance_sha256"][0] == "7"}
+
+    def check(instances: Collection[str]) -> dict[str, Verdict]:
+        nonlocal calls
+        calls += 1
+        return {instance: ("launches_nothing", None) for instance in instances if instance not in good}
+
+    tables = make(corpus, check=check)
+    chosen = {_rule(row): _size(row) for row in rows(tables, "bench_tasks", split="train")}
+    passed_over = rows(tables, "bench_dropped", split="train", reason="launches_nothing")
+    kept = rows(tables, "bench_dropped", split="train", reason="not_drawn")
+    assert chosen and kept
+    assert all(_size(row) > chosen[_rule(row)] for row in kept if _rule(row) in chosen)
+    most = max(Counter(map(_rule, passed_over)).values())
+    assert most > 40 and calls <= most.bit_length() + 3
+
+
+def _rule(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["kind"], row["op_sequence_xxh3"], row["rule"]
+
+
+def _size(row: dict[str, Any]) -> tuple[int, str]:
+    return -row["num_members"], row["task_id"]
+
+
 def test_a_build_says_each_stage_once_and_which_kinds_have_fewer_tasks_than_asked_for(corpus: Corpus) -> None:
     stages: list[str] = []
     with corpus.connect(BENCH_TABLES) as connection:
