@@ -63,7 +63,9 @@ def _draw_ranks(axes: Axes, sizes: Rows, split: str, title: str) -> None:
     if split == "eval":
         for level, text in ((_PAPER_LARGEST, "paper: largest 396"), (_PAPER_MEAN, "paper: mean 10")):
             axes.axhline(level, color=_MUTED, linewidth=0.8, linestyle=(0, (4, 4)))
-            axes.annotate(text, (1, level), xytext=(4, 3), textcoords="offset points", fontsize=8, color=_MUTED)
+            place = axes.get_yaxis_transform()  # at the right edge, where the curves are low
+            style: dict[str, Any] = {"fontsize": 8, "color": _MUTED, "ha": "right"}
+            axes.annotate(text, (1, level), xycoords=place, xytext=(-4, 3), textcoords="offset points", **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("rank of the task")
@@ -112,16 +114,16 @@ def _draw_coverage(axes: Axes, selections: Rows) -> None:
 
 
 def _legend(axes: Axes) -> None:
-    """Put the legend above the plot, beside its title, where there is something to name."""
+    """Put the legend below the plot, where there is something to name."""
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower right", bbox_to_anchor=(1, 1))
+        axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.13))
 
 
 def _dress(axes: Axes, title: str) -> None:
     axes.set_title(title, loc="left", fontsize=11, fontweight="bold", color=_INK)
     axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0)
+    axes.tick_params(which="both", length=0)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
