@@ -56,8 +56,8 @@ def replacement_func():
 
 TRIAL: Final = """\
 import importlib
-import inspect
 import json
+import operator
 import sys
 from pathlib import Path
 
@@ -73,10 +73,15 @@ from storage.sample_folders import read_files
 
 def apply(name, traced):
     found = importlib.import_module(f"pass_dir.{name}")
-    taken = ", ".join(inspect.signature(found.pattern).parameters)
-    names = {"call": found.replacement_func(), "args": found.replacement_args}
-    replacement = eval(f"lambda {taken}: call(*args({taken}))", names)
-    return f"{name} matched {len(replace_pattern(traced, found.pattern, replacement))} times"
+    pattern = torch.fx.symbolic_trace(found.pattern)
+    graph = torch.fx.Graph()  # one call of the replacement, which is not traced: it may start kernels
+    taken = [graph.placeholder(node.name) for node in pattern.graph.nodes if node.op == "placeholder"]
+    made = graph.call_function(found.replacement_func(), tuple(found.replacement_args(*taken)))
+    returned = pattern.graph.output_node().args[0]
+    if isinstance(returned, tuple | list):
+        made = tuple(graph.call_function(operator.getitem, (made, index)) for index in range(len(returned)))
+    graph.output(made)
+    return len(replace_pattern(traced, found.pattern, torch.fx.GraphModule(torch.nn.Module(), graph)))
 
 
 sys.path.insert(0, ".")
@@ -88,11 +93,15 @@ for folder in sorted(Path("graphs").iterdir(), key=lambda path: int(path.name)):
     exec(render(graph), names)
     module = names["GraphModule"]()
     traced = torch.fx.symbolic_trace(module)
-    said = [apply(name, traced) for name in passes] or ["no pass"]
+    matches = [apply(name, traced) for name in passes]
+    said = ", ".join(f"{name} matched {count} times" for name, count in zip(passes, matches)) or "no pass"
+    if passes and not any(matches):
+        print(f"graph {folder.name}: {said}; failed: no pass matches it")
+        continue
     operands = [operand.to(device) for operand in make_operands(graph, instance_recipe(graph, seed=0))]
     with torch.no_grad():
         expected, got = (run(*[operand.clone() for operand in operands]) for run in (module, traced))
-    print(f"graph {folder.name}: {', '.join(said)}; t = {compare(expected, got).tolerance_level}")
+    print(f"graph {folder.name}: {said}; t = {compare(expected, got).tolerance_level}")
 """
 """A script that tries the passes of a task's folder, as far as there is something to try them by."""
 
@@ -168,9 +177,10 @@ With it, `pass_dir/{pass_list}` is `["{example_name}"]`. This task's ops are oth
 
 There is no command that scores a submission yet. This script applies the passes of `pass_dir/` to each graph by
 `torch.fx.replace_pattern`, runs both on operands drawn by seed, and prints how often each pass matched and the smallest
-t at which the outputs pass (None: at none). It needs a checkout of PassNet, and neither times nor looks for what is
-forbidden. Save it as `try_passes.py` and run it in this folder: `PYTHONPATH=<checkout> python try_passes.py`; without
-a GPU `TRITON_INTERPRET=1` before that runs Triton kernels too, slowly.
+t at which the outputs pass (None: at none), or that the graph has failed, because none matched it. It needs a checkout
+of PassNet, and neither times nor looks for what is forbidden. Save it as `try_passes.py` and run it in this folder:
+`PYTHONPATH=<checkout> python try_passes.py`; without a GPU `TRITON_INTERPRET=1` before that runs Triton kernels too,
+slowly.
 
 ```python
 {trial}```

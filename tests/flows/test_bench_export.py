@@ -324,6 +324,40 @@ def test_the_readmes_script_tries_the_passes_of_a_task(exported: Path, tmp_path:
     assert not line.endswith("-10")
 
 
+def test_the_readmes_script_runs_kernels_and_says_what_no_pass_matches(exported: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "task"
+    shutil.copytree(folder_of(exported, ONE), folder)
+    example, script = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    (folder / "try_passes.py").write_text(script)
+    (folder / "pass_dir" / f"{EXAMPLE_NAME}.py").write_text(example)
+    (folder / "pass_dir" / PASS_LIST).write_text(f'["{EXAMPLE_NAME}"]')
+    assert _try_passes(folder) == [f"graph 0: {EXAMPLE_NAME} matched 0 times; failed: no pass matches it"]
+
+    one_add = example.replace("total = in_0.add(in_1)", "return in_0.add(in_1)")
+    one_add = one_add.replace("tl.where(total < 0, 0.0, total)", "total")
+    assert one_add.count("return in_0.add(in_1)") == one_add.count(", total, mask") == 1
+    (folder / "pass_dir" / "Kernel.py").write_text(one_add)
+    (folder / "pass_dir" / "Shared.py").write_text(_SHARED_PASS)
+    for name in ("Kernel", "Shared"):
+        (folder / "pass_dir" / PASS_LIST).write_text(f'["{name}"]')
+        (line,) = _try_passes(folder)  # Triton's interpreter cuts float32 down to bfloat16, so no t of -10
+        assert re.fullmatch(f"graph 0: {name} matched 6 times; t = (-[0-9]+)", line)
+
+
+_SHARED_PASS = """
+from pass_dir import Kernel
+
+def pattern(left, right):
+    return left.add(right)
+
+def replacement_args(left, right):
+    return (left, right)
+
+def replacement_func():
+    return Kernel.add_relu
+"""
+
+
 _PASS = """
 import torch
 
