@@ -41,10 +41,11 @@ _QUERIES = {
     "losses": "FROM bench_losses",
     "floors": """
         SELECT kind, split, count(*) AS num_tasks, count(*) FILTER (num_checked > 0) AS num_checked,
-            count(zeros_level) AS zeros_ever, min(zeros_level) AS zeros_smallest_t,
-            count(ones_level) AS ones_ever, min(ones_level) AS ones_smallest_t,
-            count(mean_level) AS mean_ever, min(mean_level) AS mean_smallest_t,
-            count(identity_level) AS identity_ever, min(identity_level) AS identity_smallest_t
+            if(max(num_checked) > 0, count(zeros_level), NULL) AS zeros_ever, min(zeros_level) AS zeros_smallest_t,
+            if(max(num_checked) > 0, count(ones_level), NULL) AS ones_ever, min(ones_level) AS ones_smallest_t,
+            if(max(num_checked) > 0, count(mean_level), NULL) AS mean_ever, min(mean_level) AS mean_smallest_t,
+            if(max(num_checked) > 0, count(identity_level), NULL) AS identity_ever,
+            min(identity_level) AS identity_smallest_t
         FROM bench_tasks JOIN bench_floors USING (task_id)
         GROUP BY kind, split
         ORDER BY list_position(['fusible', 'classical', 'single_op'], kind), split

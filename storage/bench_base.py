@@ -52,7 +52,7 @@ def load_base(corpus: Corpus, name: str) -> FormerBuild:
         manifest = corpus.manifest(int(name))
         tasks, members = (read_shards(corpus.root, table, manifest.shards(table)) for table in _TABLES)
     else:
-        with Corpus.open(Path(name)) as other:
+        with _open_base(name) as other:
             tasks, members = (other.read(table) for table in _TABLES)
     if not tasks.num_rows:
         raise UsageError(f"--base {name} has no bench tasks", "name a corpus, or a manifest of this one, that has some")
@@ -62,6 +62,16 @@ def load_base(corpus: Corpus, name: str) -> FormerBuild:
         what = f"--base {name} has {len(lacking):,} instances that {corpus.root} lacks ({min(lacking)[:12]})"
         raise UsageError(what, "build from a corpus that has grown out of it")
     return FormerBuild(name, tasks, members)
+
+
+def _open_base(name: str) -> Corpus:
+    remedy = "name a corpus's folder, or the number of a manifest of this one"
+    if not name.strip():
+        raise UsageError("--base is empty", remedy)
+    try:
+        return Corpus.open(Path(name))
+    except UsageError as error:
+        raise UsageError(f"--base {name}: {error.what}", remedy) from error
 
 
 def with_base(tables: dict[str, pa.Table], base: FormerBuild, *, every_group: bool = False) -> dict[str, pa.Table]:

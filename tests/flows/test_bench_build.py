@@ -166,7 +166,8 @@ def test_stats_are_shown_and_drawn(built: Path, tmp_path: Path, capsys: pytest.C
         (["--check-seconds", "nan"], "--check-seconds nan is no time"),
         (["--base", "99999"], "has no manifest 99999"),
         (["--base", "1"], "--base 1 has no bench tasks"),
-        (["--base", "nowhere"], "nowhere is not a corpus"),
+        (["--base", "nowhere"], "--base nowhere: nowhere is not a corpus"),
+        (["--base", ""], "--base is empty"),
     ],
 )
 def test_what_cannot_be_built_is_refused_in_one_line(
