@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import pyarrow.compute as pc
-
 from extract.cut import Cutter
 from extract.graph import Graph
 from extract.shape_configs import Sizes
@@ -21,7 +19,7 @@ from storage.errors import CorpusError
 from storage.instance_records import instance_from_row, sizes_from_row, symbolic_from_row
 from storage.payloads import graph_payloads
 from storage.query import run_query
-from storage.records import graph_from_payload, graph_from_rows
+from storage.records import graph_from_payload
 
 Row = Mapping[str, Any]
 
@@ -29,14 +27,16 @@ Row = Mapping[str, Any]
 def instance_rows(corpus: Corpus, instance_sha256: str) -> list[dict[str, Any]]:
     """Return the rows of an instance, one for each subgraph that it is one of, with base and variant
     (`storage/sql/instance_rows.sql`)."""
-    return run_query(corpus, "instance_rows", {"instance_sha256": instance_sha256})
+    return run_query(corpus, "instance_rows", {"instances": [instance_sha256]})
 
 
 def first_rows(corpus: Corpus, instances: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return instances by hash, each as the first of its rows by key, with its base and its variant's sizes
-    (`storage/sql/first_instance_rows.sql`); those that the corpus lacks are left out."""
+    """Return instances by hash, each as the first of its `instance_rows`; those that the corpus lacks are left out."""
     wanted: dict[str, object] = {"instances": list(dict.fromkeys(instances))}
-    return {row["instance_sha256"]: row for row in run_query(corpus, "first_instance_rows", wanted)}
+    found: dict[str, dict[str, Any]] = {}
+    for row in run_query(corpus, "instance_rows", wanted):
+        found.setdefault(row["instance_sha256"], row)
+    return found
 
 
 def render_stored(corpus: Corpus, row: Row) -> Graph:
@@ -103,10 +103,7 @@ def render_row(cutter: Cutter, row: Row) -> Graph:
     return render(base, instance_from_row(row, row["base_start"], sizes_from_row(row.get("sizes"))))
 
 
-def _stored_graph(corpus: Corpus, signature_sha256: str | None) -> Graph:
-    among = pc.field("signature_sha256") == signature_sha256
-    graphs, texts, nodes = (corpus.read(name, filters=among) for name in ("graphs", "graph_texts", "nodes"))
-    if not (graphs.num_rows and texts.num_rows):
-        raise ValueError(f"the graph that it is made of is missing ({signature_sha256})")
-    text = texts.column("model_py")[0].as_py()
-    return graph_from_rows(graphs.to_pylist()[0], text, nodes.sort_by("index").to_pylist())
+def _stored_graph(corpus: Corpus, signature_sha256: str) -> Graph:
+    for _, payload in graph_payloads(corpus, [signature_sha256]):
+        return graph_from_payload(payload)
+    raise ValueError(f"the graph that it is made of is missing ({signature_sha256})")

@@ -85,15 +85,14 @@ def check_stored(
     """Return what a check of one stored instance found, also where it cannot be rendered or ends its child, and the
     seconds that it took: in the child where that answered, else until it was given up."""
     started = time.monotonic()
-    try:
-        if isinstance(program, CorpusError):
-            raise program
-        request = {"do": "check", "seed": seed_of(instance), "num_draws": session.job.num_draws}
-        return _ask(session.pool, sandbox, request, program)
-    except CorpusError as error:
-        reason, said = Degenerate.RAISES, str(error)
-    except ChildFailed as error:
-        reason, said = _REASON_OF.get(error.reason, Degenerate.CRASHED), str(error)
+    if isinstance(program, CorpusError):
+        reason, said = Degenerate.RAISES, str(program)
+    else:
+        try:
+            request = {"do": "check", "seed": seed_of(instance), "num_draws": session.job.num_draws}
+            return _ask(session.pool, sandbox, request, program)
+        except ChildFailed as error:
+            reason, said = _REASON_OF.get(error.reason, Degenerate.CRASHED), str(error)
     detail = " ".join(said.split()).encode("utf-8", "replace").decode()[:_DETAIL_CHARS]
     return InstanceCheck(reason, detail), time.monotonic() - started
 
