@@ -2,7 +2,10 @@
 
 `python -m benchmarks.bench_steps` synthesises 279,000 instances (9,300 subgraphs, about 800 op sequences, ten shapes in
 three dtypes) in a corpus of its own and builds in a child, as `passnet bench build --no-check` does: groups, selection
-by hidden Markov models, leaks, both sides. `--rows` asks for another number, `--keep DIR` leaves the corpus.
+by hidden Markov models, leaks, both sides. `--rows` asks for another number, `--keep DIR` leaves the corpus. Then a
+second child makes the groups of the same rows by plain loops (`peers/plain_groups.py`); exits with 1 where any differs.
+
+`ratio=` is the seconds of the plain loops, their rows read before, over those of the SQL steps from Parquet to groups.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from typing import Any
 
 import duckdb
 
+from benchmarks.peers import plain_groups
+from benchmarks.report import make_parser, print_report, print_table
 from passbench.choice import ChoiceConfig
 from storage.bench_build import TaskBuild
 from storage.bench_rows import BuildConfig
@@ -61,7 +66,7 @@ def synthesise(root: Path, num_rows: int, seed: int = 0) -> None:
 
 def run_build(root: Path) -> Row:
     """Build as `passnet bench build --no-check` does; returns seconds in all and per stage, of each SQL step run again,
-    rows, and peak memory in MiB."""
+    rows, peak memory in MiB, and the hash of all groups."""
     stages: list[tuple[str, float]] = []
     with Corpus.open(root) as corpus, corpus.connect(BENCH_TABLES) as connection:
         begin = time.perf_counter()
@@ -73,35 +78,66 @@ def run_build(root: Path) -> Row:
         ends = [*(started for _, started in stages[1:]), begin + total]
         took = {name: end - started for (name, started), end in zip(stages, ends, strict=True)}
         steps = {step: _time_step(connection, step) for step in (*BENCH_VIEWS, *EVALUATION_STEPS, *TRAINING_STEPS)}
+        groups = connection.execute("SELECT task_id, kind FROM bench_groups").fetchall()
     rows = {table: found.num_rows for table, found in tables.items()}
-    return {"seconds": total, "peak_mib": peak, "stages": took, "steps": steps, "rows": rows}
+    return {
+        "seconds": total,
+        "peak_mib": peak,
+        "stages": took,
+        "steps": steps,
+        "rows": rows,
+        "groups": _hash_of_groups(groups),
+    }
+
+
+def run_plain(root: Path) -> Row:
+    """Make the groups of a corpus by plain loops; returns their seconds, without those of reading, and their hash."""
+    with Corpus.open(root) as corpus, corpus.connect(BENCH_TABLES) as connection:
+        columns = "subgraph_sha256, shape_config, instance_sha256, operands"
+        instances = connection.sql(f"SELECT {columns} FROM instances").to_arrow_table().to_pylist()
+        subgraphs = connection.sql("SELECT subgraph_sha256, kind, op_sequence_xxh3 FROM subgraphs").to_arrow_table()
+    begin = time.perf_counter()
+    found = plain_groups.groups(plain_groups.under_kinds(instances, subgraphs.to_pylist()), SIGMA)
+    ids = [(group.task_id, group.kind) for group in found]
+    return {"seconds": time.perf_counter() - begin, "groups": _hash_of_groups(ids)}
 
 
 def main() -> None:
-    """Synthesise, build in a child, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    """Synthesise, build in a child, make groups by plain loops in another, print."""
+    parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--keep", type=Path)
-    parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--child", choices=_CHILDREN, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.run:
-        print(json.dumps(run_build(arguments.run)))
+    if arguments.child:
+        print(json.dumps(_CHILDREN[arguments.child](arguments.keep)))
         return
     with tempfile.TemporaryDirectory() as folder:
         root = arguments.keep or Path(folder) / "corpus"
         if not root.exists():
             synthesise(root, arguments.rows)
-        command = [sys.executable, "-m", "benchmarks.bench_steps", "--run", str(root)]
-        found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    print(json.dumps(found) if arguments.json else _report(found))
+        found, plain = (_run_child(name, root) for name in _CHILDREN)
+    same = found.pop("groups") == plain.pop("groups")
+    if not arguments.json:
+        print_table(("stage", "s"), list(found["stages"].items()))
+        print_table(("step", "s", "rows"), [(step, *figures) for step, figures in found["steps"].items()])
+        print_table(("table", "rows"), list(found["rows"].items()))
+    found |= {"plain_loops_s": plain["seconds"], "groups": "the same" if same else "DIFFERENT"}
+    grouping = sum(found["steps"][step][0] for step in BENCH_VIEWS[: BENCH_VIEWS.index("bench_groups") + 1])
+    print_report(found, plain["seconds"] / grouping, as_json=arguments.json)
+    sys.exit(0 if same else 1)
 
 
-def _report(found: Row) -> str:
-    lines = [f"{stage:32}{seconds:8.2f} s" for stage, seconds in found["stages"].items()]
-    lines += [f"{step:24}{seconds:8.2f} s {rows:9} rows" for step, (seconds, rows) in found["steps"].items()]
-    lines += [f"{table:24}           {rows:9} rows" for table, rows in found["rows"].items()]
-    return "\n".join([*lines, f"all: {found['seconds']:.2f} s, at most {found['peak_mib']:.0f} MiB"])
+_CHILDREN = {"build": run_build, "plain": run_plain}
+
+
+def _run_child(name: str, root: Path) -> Row:
+    command = [sys.executable, "-m", "benchmarks.bench_steps", "--child", name, "--keep", str(root)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def _hash_of_groups(groups: list[tuple[str, str]]) -> str:
+    return _sha256("\n".join(f"{task} {kind}" for task, kind in sorted(groups)))
 
 
 def _time_step(connection: duckdb.DuckDBPyConnection, step: str) -> tuple[float, int]:

@@ -12,6 +12,8 @@ import duckdb
 import pytest
 import xxhash
 
+from benchmarks.peers import plain_groups
+from benchmarks.peers.plain_groups import Group
 from storage.bench_steps import (
     BENCH_TABLES,
     CHECK_STEPS,
@@ -29,8 +31,6 @@ from storage.queries import BENCH_REPORT_VIEWS, BENCH_VIEWS, query_text
 from storage.query import run_sql
 from storage.records import rows_to_table
 from storage.schemas import KEYS
-from tests.storage import bench_answers
-from tests.storage.bench_answers import Group
 from tests.storage.bench_corpus import SUBGRAPHS, instance_rows, subgraph_rows, write_instances
 
 STEPS = (*BENCH_VIEWS, *EVALUATION_STEPS, *TRAINING_STEPS, *CHECK_STEPS)
@@ -44,7 +44,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    return bench_answers.under_kinds(instance_rows(), subgraph_rows())
+    return plain_groups.under_kinds(instance_rows(), subgraph_rows())
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_sizes_are_quantized_exactly(size: int) -> None:
             "CREATE TABLE subgraphs AS SELECT 's' AS subgraph_sha256, 'k' AS kind, 'x' AS op_sequence_xxh3"
         )
         (found,) = dicts(connection, query_text("bench_instances"))
-    ((bucket,),), _ = bench_answers.bucket(row)
+    ((bucket,),), _ = plain_groups.bucket(row)
     assert found["shape_bucket"] == f"[[{bucket}]]"
 
 
@@ -102,7 +102,7 @@ def test_instances_fall_into_the_buckets_that_a_loop_puts_them_in(
 ) -> None:
     expected = defaultdict(set)
     for row in rows:
-        expected[row["kind"], row["sequence"], bench_answers.bucket(row)].add(row["instance_sha256"])
+        expected[row["kind"], row["sequence"], plain_groups.bucket(row)].add(row["instance_sha256"])
     given = defaultdict(set)
     for row in dicts(built, "FROM bench_buckets"):
         name = row["kind"], row["op_sequence_xxh3"], row["shape_bucket"], row["operand_dtypes"]
@@ -114,29 +114,29 @@ def test_instances_fall_into_the_buckets_that_a_loop_puts_them_in(
 
 @pytest.mark.parametrize("sigma", [1, 2, SIGMA, 1000])
 def test_each_rule_groups_what_a_loop_groups(corpus: Corpus, rows: list[dict[str, Any]], sigma: int) -> None:
-    strewn = bench_answers.singles_and_triples(rows, sigma)
+    strewn = plain_groups.singles_and_triples(rows, sigma)
     expected = {
         "bench_single": [group for group in strewn if group.rule == "single"],
         "bench_triple": [group for group in strewn if group.rule == "triple"],
-        "bench_cross_shape": bench_answers.cross_shape(rows),
-        "bench_cross_dtype": bench_answers.cross_dtype(rows),
+        "bench_cross_shape": plain_groups.cross_shape(rows),
+        "bench_cross_dtype": plain_groups.cross_dtype(rows),
     }
     with corpus.connect(BENCH_TABLES) as connection:
         make_groups(connection, sigma)
         for step, groups in expected.items():
             assert in_order(stored_groups(connection, step)) == in_order(groups), step
-        assert in_order(stored_groups(connection, "bench_groups")) == in_order(bench_answers.groups(rows, sigma))
+        assert in_order(stored_groups(connection, "bench_groups")) == in_order(plain_groups.groups(rows, sigma))
 
 
 def test_the_corpus_holds_each_case(rows: list[dict[str, Any]]) -> None:
-    groups = bench_answers.groups(rows, SIGMA)
+    groups = plain_groups.groups(rows, SIGMA)
     sizes = defaultdict(set)
     for group in groups:
         sizes[group.rule].add(len(group.members))
     assert sizes == {"single": {1}, "triple": {3}, "cross_shape": {1, 2, 3}, "cross_dtype": {1, 2, 3}}
     per_bucket = Counter(group.sequence for group in groups if group.rule == "triple" and group.kind == "fusible")
     assert max(per_bucket.values()) > 6  # several stretches of a bucket
-    everywhere = [*bench_answers.singles_and_triples(rows, SIGMA), *bench_answers.cross_shape(rows)]
+    everywhere = [*plain_groups.singles_and_triples(rows, SIGMA), *plain_groups.cross_shape(rows)]
     assert len({group.task_id for group in everywhere}) < len(everywhere)  # the same group in two kinds
 
 
@@ -163,7 +163,7 @@ def test_candidates_say_what_their_members_are(built: duckdb.DuckDBPyConnection,
         families = {row["model_id"].removeprefix("timm/") for row in own} - {"None"}
         assert candidate["op_sequence"] == ops[candidate["op_sequence_xxh3"]]
         assert candidate["num_ops"] == len(candidate["op_sequence"])
-        assert candidate["num_shapes"] == len({bench_answers.bucket(row)[0] for row in own})
+        assert candidate["num_shapes"] == len({plain_groups.bucket(row)[0] for row in own})
         assert candidate["dtypes"] == sorted({row["dtype"] for row in own})
         assert candidate["families"] == sorted(families)
         assert candidate["structures"] == sorted({row["structure_sha256"] for row in own})
@@ -177,7 +177,7 @@ def test_sequences_are_those_with_a_group_and_count_distinct_instances(
     members, groups = defaultdict(set), defaultdict(list)
     for row in rows:
         members[row["kind"], row["sequence"]].add(row["instance_sha256"])
-    for group in bench_answers.groups(rows, SIGMA):
+    for group in plain_groups.groups(rows, SIGMA):
         groups[group.kind, group.sequence].append(len(group.members))
     sequences = {(row["kind"], row["op_sequence_xxh3"]): row for row in dicts(built, "FROM bench_sequences")}
     assert sequences.keys() == groups.keys()
@@ -190,7 +190,7 @@ def test_sequences_are_those_with_a_group_and_count_distinct_instances(
 def test_evaluation_has_the_largest_group_and_training_one_per_sequence_and_rule(
     built: duckdb.DuckDBPyConnection, rows: list[dict[str, Any]]
 ) -> None:
-    groups = bench_answers.groups(rows, SIGMA)
+    groups = plain_groups.groups(rows, SIGMA)
     split_selected(built, [SELECTED])
     assert stored_groups(built, "bench_evaluation") == [
         min((group for group in groups if (group.kind, group.sequence) == SELECTED), key=_largest)
@@ -268,9 +268,9 @@ def test_fsck_finds_tasks_and_members_that_do_not_belong_together(corpus: Corpus
 
 def test_the_steps_run_by_hand_in_the_catalogue_and_as_files(corpus: Corpus, rows: list[dict[str, Any]]) -> None:
     with duckdb.connect(str(corpus.write_catalogue()), read_only=True) as connection:
-        assert in_order(stored_groups(connection, "bench_groups")) == in_order(bench_answers.groups(rows, SIGMA))
+        assert in_order(stored_groups(connection, "bench_groups")) == in_order(plain_groups.groups(rows, SIGMA))
         connection.execute("SET VARIABLE sigma = 2")
-        expected = in_order(bench_answers.groups(rows, 2))
+        expected = in_order(plain_groups.groups(rows, 2))
         assert in_order(stored_groups(connection, "bench_groups")) == expected
         connection.execute(
             "CREATE TEMP TABLE bench_selection AS SELECT kind, op_sequence_xxh3 FROM bench_sequences LIMIT 2"
@@ -293,7 +293,7 @@ def test_the_views_go_by_the_sigma_of_the_newest_build(rows: list[dict[str, Any]
     copy = write_instances(tmp_path / "copy")
     with Corpus.open(copy.root, write=True) as opened:
         opened.replace({"bench_builds": rows_to_table("bench_builds", [build])}, "build")
-        expected = {sigma: in_order(bench_answers.groups(rows, sigma)) for sigma in (2, 5)}
+        expected = {sigma: in_order(plain_groups.groups(rows, sigma)) for sigma in (2, 5)}
         with opened.connect() as connection:
             assert in_order(stored_groups(connection, "bench_groups")) == expected[2]
         with opened.connect(BENCH_TABLES) as connection:

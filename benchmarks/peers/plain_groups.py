@@ -16,6 +16,8 @@ KINDS = ("fusible", "classical", "single_op")
 
 @dataclass(frozen=True, slots=True)
 class Group:
+    """A group of instances of one rule; `sequence` is the xxh3 of their op sequence."""
+
     kind: str
     rule: str
     sequence: str
@@ -23,6 +25,7 @@ class Group:
 
     @property
     def task_id(self) -> str:
+        """SHA-256 of the rule and the sorted members, one a line."""
         return hashlib.sha256("\n".join([self.rule, *sorted(self.members)]).encode()).hexdigest()
 
 
@@ -52,6 +55,7 @@ def groups(rows: list[Row], sigma: int) -> list[Group]:
 
 
 def singles_and_triples(rows: list[Row], sigma: int) -> list[Group]:
+    """The groups of the rules `single` and `triple`."""
     buckets: dict[Any, set[str]] = defaultdict(set)
     for row in rows:
         buckets[row["kind"], row["sequence"], bucket(row)].add(row["instance_sha256"])
@@ -68,6 +72,7 @@ def singles_and_triples(rows: list[Row], sigma: int) -> list[Group]:
 
 
 def cross_shape(rows: list[Row]) -> list[Group]:
+    """The smallest hash of each shape bucket, per kind and op sequence."""
     lowest: dict[Any, dict[Any, str]] = defaultdict(dict)
     for row in sorted(rows, key=lambda row: row["instance_sha256"]):
         lowest[row["kind"], row["sequence"]].setdefault(bucket(row)[0], row["instance_sha256"])
@@ -78,6 +83,7 @@ def cross_shape(rows: list[Row]) -> list[Group]:
 
 
 def cross_dtype(rows: list[Row]) -> list[Group]:
+    """Per kind, op sequence and shape bucket the subgraph and shape with the most dtypes."""
     recipes: dict[Any, dict[Any, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in rows:
         shapes = recipes[row["kind"], row["sequence"], bucket(row)[0]]
