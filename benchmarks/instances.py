@@ -69,7 +69,8 @@ def main() -> None:
     for run in runs:
         if run.error or not run.is_finite or any(far > MAX_DISAGREEMENT for far in run.disagreements.values()):
             print("short", run.row["subgraph_sha256"][:16], run.row["shape_config"], run.error, run.disagreements)
-    figures = {**_totals(summary), **_run_figures(runs), "bytes_per_100k_instances": 1e5 * on_disk / num_instances}
+    totals = summary[0] if summary else {}
+    figures = {**totals, **_run_figures(runs), "bytes_per_100k_instances": 1e5 * on_disk / num_instances}
     texts = sum(run.text_bytes for run in runs) / max(len(runs), 1)
     print_report(figures, texts * num_instances / on_disk, as_json=options.json)
 
@@ -121,20 +122,6 @@ def _bytes_on_disk(corpus: Corpus) -> tuple[int, int]:
     return sum((corpus.root / shard.path).stat().st_size for shard in shards), corpus.read(
         "instances", ["dtype"]
     ).num_rows
-
-
-def _totals(summary: Sequence[Row]) -> dict[str, Any]:
-    num = sum(row["data_dependent"] for row in summary)
-    weighted = {
-        name: sum((row[name] or 0.0) * row["data_dependent"] for row in summary) / max(num, 1)
-        for name in ("instances_frac", "two_axes_frac", "symbolic_frac")
-    }
-    return {
-        "num_subgraphs": sum(row["subgraphs"] for row in summary),
-        "num_data_dependent": num,
-        "num_instances": sum(row["instances"] for row in summary),
-        **weighted,
-    }
 
 
 def _run_figures(runs: Sequence[Run]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from storage.dedup import KnownKeys, novel_rows
 from storage.errors import CorpusError
 from storage.fsck import fsck
 from storage.instances import instance_rows, render_stored
+from storage.query import run_query
 from storage.records import graph_from_rows
 from tests.storage.generalized_corpus import make_generalized, rows_of
 from tests.storage.test_damage import rewrite
@@ -162,3 +163,21 @@ def test_a_variant_that_was_missing_gives_way_to_one_that_was_traced_later(tmp_p
     assert kept.num_rows == 2
     assert traced.slice(0, 1).to_pylist()[0] in kept.to_pylist()
     assert missing.slice(1).to_pylist()[0] in kept.to_pylist()
+
+
+def test_the_summary_counts_what_could_not_differ_and_what_is_too_large_apart(copy: Corpus) -> None:
+    rewrite(copy, "missing_instances", with_value(copy.read("missing_instances"), "reason", "dtype_invariant"))
+    instances, missing = copy.read("instances").num_rows, copy.read("missing_instances").to_pylist()
+    num_over = sum(row["reason"] == "over_max_bytes" for row in missing)
+    num_invariant = sum(row["reason"] == "dtype_invariant" for row in missing)
+    assert num_invariant and num_over and instances + len(missing) == 30
+    every, cv = run_query(copy, "generalize_summary")
+    assert every == cv | {"domain": "all"}
+    assert every["instances_frac"] == pytest.approx(instances / (30 - num_over))
+    assert every["distinct_frac"] == pytest.approx(instances / (30 - num_over - num_invariant))
+    assert (every["over_max_bytes"], every["dtype_invariant"]) == (num_over, num_invariant)
+
+
+def test_the_summary_of_a_corpus_without_instances_is_empty(tmp_path: Path) -> None:
+    with Corpus.create(tmp_path / "corpus") as corpus:
+        assert list(run_query(corpus, "generalize_summary")) == []
