@@ -8,8 +8,10 @@ The way back, `resolve`, follows only names of `data/op_names.csv` and registere
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -190,6 +192,9 @@ def _resolve_registered_op(target: str) -> Callable[..., Any]:
     namespace, name, overload = _split_op(target)
     if namespace == "higher_order":
         raise UnknownCallable(f"{target}: higher-order operators cannot be replayed")
+    if namespace == "torchvision":
+        with suppress(ImportError):
+            importlib.import_module(namespace)  # registers its ops; a second import is a look into a dictionary
     schemas = torch._C._jit_get_schemas_for_operator(f"{namespace}::{name}")
     if not schemas:
         raise UnknownCallable(f"{target} is not registered; name the module that registers it with --import")

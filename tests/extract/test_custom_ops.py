@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,8 @@ from extract.text import parse, render
 from extract.tracer import trace_module
 from storage.records import tables_from_bytes
 from tests.custom_ops import library_ops, python_ops, triton_ops
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -192,6 +195,12 @@ def test_torchvision_is_no_custom_namespace_and_its_ops_replay(check) -> None:
     assert {"torchvision.roi_align", "torchvision.deform_conv2d"} <= set(graph.op_names)
     assert custom_targets(graph) == ()
     round_trip(graph)
+
+
+def test_torchvisions_ops_resolve_in_a_process_that_has_not_imported_it() -> None:
+    code = "from extract.spelling import resolve; print(resolve('torch.ops.torchvision.roi_align'))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (found.stdout, found.returncode) == ("torchvision.roi_align\n", 0), found.stderr
 
 
 def test_stochastic_depth_is_recorded_as_the_ops_in_it(check, x) -> None:
