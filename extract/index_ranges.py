@@ -1,13 +1,16 @@
-"""Which values an integer or bool operand may take: those with which every op that indexes by it stays legal.
+"""Which values an integer or bool operand may take: those with which every op that indexes by it stays legal. So for
+regions of interest, floats whose first column is an index that torchvision's kernels do not check.
 
 Values are followed from the tensor table through ops that keep them (views, concatenation, casts) or change them by
-literals (`x * 3 + 1`), up to the ops that index by them; what a chain of other ops makes of them is not followed.
+literals (`x * 3 + 1`), up to the ops that index by them, or take them for sizes; what a chain of other ops makes of
+them is not followed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from extract.canonical import bind
@@ -25,6 +28,20 @@ _BY_DIM = {
     **dict.fromkeys(("index_copy_", "index_fill", "index_fill_"), "index"),
     "take_along_dim": "indices",
 }
+_TAKES_SIZES = (
+    "view",
+    "reshape",
+    "expand",
+    "new_zeros",
+    "new_ones",
+    "new_empty",
+    "new_full",
+    "zeros",
+    "ones",
+    "empty",
+    "full",
+)
+_TAKES_REGIONS = frozenset(f"torchvision.{name}" for name in ("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +70,7 @@ class _Derived:
 
 
 def index_ranges(graph: Graph) -> dict[int, IndexRange]:
-    """Return, by position in the tensor table, the ranges of the integer and bool tensors that ops index by.
+    """Return, by position in the tensor table, the ranges of the tensors that ops index by, of whole numbers.
 
     A bool tensor that hides what it marks (`masked_fill`) is bounded to False: hiding everything gives NaN. Where
     two ops leave no common value, the range holds the smallest that the upper bounds allow.
@@ -64,10 +81,12 @@ def index_ranges(graph: Graph) -> dict[int, IndexRange]:
 class _Follower:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
+        taken = (node.args[1] for node in graph.nodes if node.op in _TAKES_REGIONS and len(node.args) > 1)
+        regions = {ref.index for ref in taken if isinstance(ref, TensorRef)}
         self._derived: dict[Ref, tuple[_Derived, ...]] = {
             TensorRef(index): (_Derived(index),)
             for index, meta in enumerate(graph.tensors)
-            if meta.dtype.startswith(("int", "uint", "bool"))
+            if meta.dtype.startswith(("int", "uint", "bool")) or index in regions
         }
         self._ranges: dict[int, IndexRange] = {}
         self._widths: dict[int, int] = {}  # how far two elements of a tensor may lie apart
@@ -80,8 +99,10 @@ class _Follower:
                 continue
             op, pairs = bind(node)
             bound = dict(pairs)
-            for indices, size in self._bounded(node, op, bound):
-                self._restrict(indices, size)
+            for indices, stop in self._bounded(node, op, bound):
+                self._restrict(indices, stop)
+            for sizes, value in self._fixed(node, op, bound):
+                self._restrict(sizes, value + 1, value)
             made = self._derive(node, op, bound)
             if made:
                 self._derived[OpRef(index)] = made
@@ -138,10 +159,16 @@ class _Follower:
         source = bound.get("input")
         if op in ("embedding", "embedding_bag"):
             yield source, self._shape(bound.get("weight"))[0]
+        elif op in _TAKES_REGIONS:
+            images, regions, *_ = (*node.args, None, None)
+            yield regions, next(iter(self._shape(images)), 1)
         elif op == "one_hot" and isinstance(bound.get("num_classes"), int):
             yield source, int(bound["num_classes"])  # pyright: ignore[reportArgumentType]
         elif op in ("masked_fill", "masked_fill_"):
             yield bound.get("mask"), 1
+        elif op in ("masked_scatter", "masked_scatter_"):
+            if prod(self._shape(bound.get("source"))) < prod(self._shape(source)):
+                yield bound.get("mask"), 1
         elif op in _BY_DIM:
             dim = bound.get("dim", 0)
             shape = self._shape(source)
@@ -149,6 +176,24 @@ class _Follower:
                 yield bound.get(_BY_DIM[op]), shape[dim]
         elif op in ("getitem", "setitem"):
             yield from self._index_positions(self._shape(node.args[0]), node.args[1])
+        elif op in ("index_put", "index_put_"):
+            yield from self._index_positions(self._shape(source), _elements(bound.get("indices")))
+
+    def _fixed(self, node: Node, op: str, bound: Mapping[str, Arg]) -> Iterator[tuple[Arg, int]]:
+        """Yield (sizes, the one value that each element must have) of one call."""
+        shape = self._shape(bound.get("input"))
+        if op in _TAKES_SIZES:
+            sizes = _elements(bound.get("size"))
+            made = next((output.shape for output in node.outputs if not output.path), ())
+            if len(made) == len(sizes):
+                yield from zip(sizes, made, strict=True)
+            elif op in ("view", "reshape"):
+                yield from _size_left(sizes, prod(shape))
+        elif op == "repeat_interleave" and isinstance(total := bound.get("output_size"), int):
+            repeats = bound.get("repeats")
+            num = prod(self._shape(repeats)) * (1 if self._shape(repeats) else prod(shape))
+            if num and total % num == 0:
+                yield repeats, total // num
 
     def _index_positions(self, shape: tuple[int, ...], index: Arg) -> Iterator[tuple[Arg, int]]:
         entries = index if isinstance(index, tuple) else (index,)
@@ -181,22 +226,34 @@ class _Follower:
             return self._graph.tensors[ref.index].dtype
         return next((o.dtype for o in self._graph.nodes[ref.index].outputs if o.path == ref.path), "")
 
-    def _restrict(self, indices: Arg, size: int) -> None:
-        """Require 0 <= value < size of each derived value that `indices` hold."""
+    def _restrict(self, indices: Arg, stop: int, least: int = 0) -> None:
+        """Require least <= value < stop of each derived value that `indices` hold."""
         for derived in (d for ref in iter_refs(indices) for d in self._of(ref)):
             if derived.spread:
-                room = max(min(derived.least, size - 1 - derived.most), 0) // derived.spread
+                room = max(min(derived.least - least, stop - 1 - derived.most), 0) // derived.spread
                 self._widths[derived.tensor] = min(room, self._widths.get(derived.tensor, room))
             before = self._ranges.get(derived.tensor, IndexRange())
-            top, factor = size - 1 - derived.most, derived.factor
+            top, bottom, factor = stop - 1 - derived.most, derived.least - least, derived.factor
             if factor > 0:
-                low, high = -(derived.least // factor), top // factor
+                low, high = -(bottom // factor), top // factor
             elif factor < 0:
-                low, high = -(top // -factor), derived.least // -factor
+                low, high = -(top // -factor), bottom // -factor
             else:
                 continue
             high = max(high if before.high is None else min(high, before.high), 0)
             self._ranges[derived.tensor] = IndexRange(min(max(low, before.low), high), high)
+
+
+def _elements(arg: Arg) -> tuple[Arg, ...]:
+    return arg.elements if isinstance(arg, ArgList) else arg if isinstance(arg, tuple) else ()
+
+
+def _size_left(sizes: tuple[Arg, ...], num_elements: int) -> Iterator[tuple[Arg, int]]:
+    """Yield the one size of a view that is no literal, and what it must be."""
+    known = prod(size for size in sizes if isinstance(size, int))
+    unknown = [size for size in sizes if not isinstance(size, int)]
+    if len(unknown) == 1 and known > 0 and num_elements % known == 0:
+        yield unknown[0], num_elements // known
 
 
 def _differences(left: tuple[_Derived, ...], right: tuple[_Derived, ...]) -> tuple[_Derived, ...]:

@@ -1,8 +1,9 @@
 """A graph's tensor table to real tensors: seeded, strides as recorded, so scaled that activations are of order 1.
 
 Where a record holds values, these; else values drawn by its statistics, or by its role where it has none (the table
-of `extract.statistics`). Integers and bools that no statistics bound are drawn so that whatever indexes by them stays
-legal (`extract.index_ranges`); unbounded integers are 0 or 1, bools True, integers named as masks 1.
+of `extract.statistics`). Integers and bools that no statistics bound, and regions of interest, are drawn so that
+whatever indexes by them stays legal (`extract.index_ranges`); unbounded integers are 0 or 1, bools True, integers named
+as masks 1.
 
 Role alone lets activations vanish or explode in deep nets without norms. One calibrating run therefore rescales
 weights in order of use, where the product they enter leaves [1/4, 4] in root mean square (layer-sequential
@@ -161,7 +162,7 @@ def _draw(
 ) -> torch.Tensor:
     if dtype.is_complex:
         return torch.randn(count, dtype=torch.complex64, generator=generator).to(dtype)
-    if dtype.is_floating_point:
+    if dtype.is_floating_point and bounds is None:
         return _draw_floats(count, meta, generator).to(dtype)
     low, high = _integer_bounds(meta, bounds)
     return torch.randint(low, high + 1, (count,), generator=generator).to(dtype)
@@ -195,6 +196,8 @@ def _moments(meta: TensorMeta) -> tuple[float, float, float | None, float | None
 def _integer_bounds(meta: TensorMeta, bounds: IndexRange | None) -> tuple[int, int]:
     """Return inclusive bounds: measured ones, narrowed to what is legal; else legal ones; else those of the role."""
     low, high = (0, None) if bounds is None else (bounds.low, bounds.high)
+    if high is not None and (low == high or meta.dtype.startswith(("float", "bfloat"))):
+        return low, high
     if meta.min is not None and meta.max is not None and meta.min <= meta.max:
         least, most = int(meta.min), int(meta.max)
         return min(least, most if high is None else high), most if high is None else min(most, high)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-CHECK_ALGORITHM: Final = "passnet-bench-check/2"
+CHECK_ALGORITHM: Final = "passnet-bench-check/3"
 """How instances are checked; a check by another algorithm counts as none."""
 
 NUM_DRAWS: Final = 5

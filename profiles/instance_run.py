@@ -96,7 +96,7 @@ def disagreement(expected: Sequence[torch.Tensor], outputs: Sequence[torch.Tenso
 
 
 def float32_twin(graph: Graph) -> Graph:
-    """Return the graph with float32 in the place of float16 and bfloat16; what its calls return is left out."""
+    """Return the graph with float32 in the place of float16 and bfloat16, in what its calls record too."""
     tensors = tuple([replace(meta, dtype=_wide(meta.dtype)) for meta in graph.tensors])
     nodes = tuple([_widen_call(node) for node in graph.nodes])
     return Graph(nodes, tensors, graph.outputs)
@@ -158,7 +158,9 @@ def _cast(tensor: torch.Tensor, meta: TensorMeta) -> torch.Tensor:
 def _widen_call(node: Node) -> Node:
     target = _WIDE_TARGETS.get(node.target, node.target)
     args = tuple([_widen(arg) for arg in node.args])
-    return Node(node.op, target, args, tuple([(name, _widen(arg)) for name, arg in node.kwargs]))
+    kwargs = tuple([(name, _widen(arg)) for name, arg in node.kwargs])
+    outputs = tuple([replace(meta, dtype=_wide(meta.dtype)) for meta in node.outputs])
+    return Node(node.op, target, args, kwargs, outputs)
 
 
 _WIDE_TARGETS: Final = {"torch.Tensor.half": "torch.Tensor.float", "torch.Tensor.bfloat16": "torch.Tensor.float"}

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
+import torchvision.ops
 
-from extract.graph import Graph, TensorMeta
+from extract.cut import Cutter
+from extract.graph import Graph, Node, OpRef, OutputMeta, TensorMeta, TensorRef
 from extract.index_ranges import index_ranges
 from extract.model_tracing import trace_model
 from extract.operands import calibrate, operand_recipe
@@ -85,6 +88,8 @@ INDEXING: list[tuple[Callable[..., Any], int]] = [
     (lambda m, i, w: w[i] + w[i[:, None] - i].sum(0), 1),  # widths of boxes: only equal ends are never negative
     (lambda m, i, w: w[i[:, None] - i + 4], 5),  # positions relative to each other
     (lambda m, i, w: w[2 * i[:, None] - i * 2 + 5], 3),
+    (lambda m, i, w: w.index_put((i[:, None], i), w[:6] * 2), 6),
+    (lambda m, i, w: w.index_put_((i,), torch.zeros(6)), 10),
 ]
 
 
@@ -96,6 +101,64 @@ def test_indices_stay_legal_and_use_the_whole_range(body: Callable[..., Any], nu
     assert (found.low, found.high) == (0, num_legal - 1)
     for seed in range(5):
         replay(graph, operand_recipe(graph, seed).make())
+
+
+def call(target: str, op: str, args: tuple[Any, ...], tensors: dict[str, tuple[int, ...]], **kwargs: Any) -> Graph:
+    """One call on tensors of these shapes; of integers where a name says so, of bools where one says mask."""
+    dtypes = {"x": "float32", "i": "int64", "m": "bool"}
+    table = [
+        TensorMeta(name, "input", name, shape, torch.empty(shape).stride(), dtypes[name[0]])
+        for name, shape in tensors.items()
+    ]
+    return Graph((Node(op, target, args, tuple(kwargs.items())),), tuple(table), (OpRef(0),))
+
+
+X, Y, Z = TensorRef(0), TensorRef(1), TensorRef(2)
+
+
+@pytest.mark.parametrize(
+    ("graph", "value"),
+    [
+        (call("torch.Tensor.view", "view", (X, 4, Y, 3), {"x": (24,), "i": ()}), 2),
+        (call("torch.Tensor.reshape", "reshape", (X, (Y, 8)), {"x": (2, 12), "i": ()}), 3),
+        (call("torch.repeat_interleave", "repeat_interleave", (X, Y), {"x": (3,), "i": (3,)}, output_size=12), 4),
+        (call("torch.repeat_interleave", "repeat_interleave", (X, Y), {"x": (3,), "i": ()}, output_size=6), 2),
+        (
+            call(
+                "torch.Tensor.masked_scatter",
+                "masked_scatter",
+                (X, Y, TensorRef(2)),
+                {"x": (3, 4), "m": (4,), "x2": (5,)},
+            ),
+            0,
+        ),
+    ],
+)
+def test_sizes_have_the_one_value_with_which_the_call_runs(graph: Graph, value: int) -> None:
+    made = operand_recipe(graph, 3).make()
+    assert set(made[1].reshape(-1).tolist()) == {value}
+    replay(graph, made)
+
+
+def test_a_recorded_size_is_what_the_call_returned() -> None:
+    expand = call("torch.Tensor.expand", "expand", (X, Y, -1), {"x": (1, 4), "i": ()})
+    node = replace(expand.nodes[0], outputs=(OutputMeta((), (3, 4), (0, 1), "float32"),))
+    made = operand_recipe(replace(expand, nodes=(node,)), 3).make()
+    assert int(made[1]) == 3
+    assert replay(expand, made)[0].shape == (3, 4)
+
+
+def test_regions_of_interest_lie_in_images_that_are_there() -> None:
+    def body(m, x, boxes):
+        return torchvision.ops.roi_align(x, boxes * 1, 2)
+
+    whole = graph_of(body, torch.zeros(3, 2, 8, 8), torch.zeros(40, 5))
+    graph = Cutter(whole).cut(1, 2).graph
+    assert graph.op_names == ("torchvision.roi_align",)
+    images, regions = operand_recipe(graph, 3).make()
+    assert (regions.dtype, set(regions[:, 0].tolist())) == (torch.float32, {0.0, 1.0, 2.0})
+    outputs = [replay(graph, [images, regions])[0] for _ in range(3)]
+    assert torch.equal(outputs[0], outputs[1]) and torch.equal(outputs[1], outputs[2])
 
 
 def test_a_mask_that_hides_what_it_marks_hides_nothing() -> None:

@@ -94,6 +94,13 @@ def test_the_twin_of_a_half_precision_instance_is_the_float32_one() -> None:
         assert twins["float16"] == twins["bfloat16"] == twins["float32"]
 
 
+def test_a_call_whose_shape_takes_values_to_know_runs_in_half_precision() -> None:
+    x = torch.ones(3, 4, dtype=torch.bfloat16)
+    graph = trace_module(Program(lambda m, x: x.nonzero(as_tuple=True)), (x,), subject="nonzero").graph
+    outputs = run_instance(graph, 5)
+    assert [output.shape for output in outputs] == [(12,), (12,)]
+
+
 @pytest.mark.parametrize(
     "body",
     [
