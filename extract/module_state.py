@@ -1,8 +1,9 @@
 """A module that runs again and again as if just built: what its forward left behind is taken back.
 
 Forwards keep tensors of the last size (position tables, masks, rotary frequencies) as attributes, in tables, or on
-objects beside the module; a next run with another size would start from them. Values of tensors are not put back: on
-meta there are none, and the tracer writes into twins of real ones.
+objects beside the module; a next run with another size would start from them. Values that a run wrote into tensors are
+not put back: on meta there are none, and the tracer writes into twins of real ones. Parameters that were cast since are
+what they were.
 """
 
 from __future__ import annotations
@@ -28,13 +29,17 @@ class ModuleState:
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._kept: dict[int, tuple[Any, Any]] = {}
+        self._parameters = [(parameter, parameter.data) for parameter in module.parameters()]
         never_change = frozenset(vars(torch.nn.Module())) - {"_parameters", "_buffers", "_modules"}
         self._passed_over = never_change - _FORWARD_HOOKS
         for submodule in module.modules():
             self._keep(vars(submodule), 0)
 
     def restore(self) -> None:
-        """Put the attributes back; what has not changed is left alone."""
+        """Put the attributes back, and the memory of parameters; what has not changed is left alone."""
+        for parameter, data in self._parameters:
+            if parameter.dtype != data.dtype:
+                parameter.data = data  # `Module.to` casts in place
         for container, contents in self._kept.values():
             if _differs(container, contents):
                 container.clear()

@@ -22,7 +22,7 @@ from extract.sources import Preparation, Prepared, prepare
 def trace_on_real_tensors(model: ModelRef, config: TraceConfig, failure: SubjectError) -> Trace:
     """Trace with the function mode on real tensors what failed on meta with `failure`, which stands if this fails."""
     try:
-        _check_size(model, config)
+        check_real_size(model, config)
         started = time.perf_counter()
         prepared = _prepare_real(model.model_id, config)
         built = time.perf_counter()
@@ -41,7 +41,7 @@ def trace_dynamo_parts(model_id: str, config: TraceConfig, first_part: int = 0) 
     from extract.dynamo_tracer import capture_parts
 
     preparation = Preparation(batch_size=config.batch_size, max_params=config.max_params)
-    _check_size(prepare(model_id, preparation).model, config)
+    check_real_size(prepare(model_id, preparation).model, config)
     started = time.perf_counter()
     prepared = _prepare_real(model_id, config)
     inputs = prepared.make_inputs(config.seed)
@@ -67,7 +67,8 @@ def trace_dynamo_parts(model_id: str, config: TraceConfig, first_part: int = 0) 
     ]
 
 
-def _check_size(model: ModelRef, config: TraceConfig) -> None:
+def check_real_size(model: ModelRef, config: TraceConfig) -> None:
+    """Raise `SubjectError` (dynamo_failed) where a model has more parameters than run on real tensors."""
     count = model.num_parameters
     if count is not None and count > config.max_real_params:
         detail = f"too large for real tensors: {count} parameters, at most {config.max_real_params}"

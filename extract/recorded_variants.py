@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from extract.failure import Reason, SubjectError
 from extract.graph import Graph
 from extract.repropagation import RepropagationError
+from extract.reruns import Deadline
 from extract.shape_configs import BATCH_ONLY, CONFIGS, DTYPES, HELD_OUT, Sizes, choose_table, load_table, scale_sizes
 from extract.symbolic import name_axes, resize
-from extract.variant_choice import Deadline
 from extract.variants import MissingVariant, Variant
 
 _MAX_STAND_INS = 3  # trials of batch_only rows for one row

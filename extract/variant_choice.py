@@ -7,7 +7,6 @@ ops, its graph is kept and says so.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,12 +14,12 @@ from extract.failure import Reason, SubjectError
 from extract.graph import Graph
 from extract.index_bounds import out_of_bounds
 from extract.model_ref import ModelRef
-from extract.model_tracing import describe_use, trace_prepared
+from extract.model_tracing import describe_use
 from extract.module_state import ModuleState
-from extract.program_prefix import OpsDiffer, Prefix, find_prefix
+from extract.program_prefix import OpsDiffer, find_prefix
+from extract.reruns import Deadline, Reruns
 from extract.shape_configs import BATCH_ONLY, CONFIGS, HELD_OUT, Resize, Sizes, choose_table, load_table, scale_sizes
-from extract.sources import Preparation, Prepared, prepare
-from extract.tracer import Recording
+from extract.sources import Prepared
 
 # Trials without a success after which a model is taken to refuse a way altogether: one trial of a size may fail for
 # that size's own sake (half a window), three will not. The rows with whole factors come first.
@@ -58,28 +57,6 @@ class _Candidate:
     is_rebuilt: bool = False
 
 
-class Deadline:
-    """When to begin no more traces: `max_seconds` from now; None: never."""
-
-    def __init__(self, max_seconds: float | None = None) -> None:
-        self._max_seconds = max_seconds
-        self._at = None if max_seconds is None else time.monotonic() + max_seconds
-
-    def check(self, subject: str) -> None:
-        """Raise `SubjectError` (timeout) when it has passed."""
-        if self._at is not None and time.monotonic() > self._at:
-            raise SubjectError(subject, Reason.TIMEOUT, f"the model's variants took over {self._max_seconds} s")
-
-
-def run_again(prepared: Prepared, state: ModuleState, deadline: Deadline, prefix: Prefix | None = None) -> Recording:
-    """Trace a module as if it was just built, and leave it so; raises what `trace_prepared` raises."""
-    deadline.check(prepared.model.model_id)
-    try:
-        return trace_prepared(prepared, prefix)
-    finally:
-        state.restore()
-
-
 class Chooser:
     """Chooses inputs for rows, each with other sizes than those before; one build serves all rows where it can.
 
@@ -95,13 +72,10 @@ class Chooser:
         num_ops: int | None = None,
     ) -> None:
         self._model_id = model_id
-        self._deadline = deadline or Deadline()
-        self._max_params = max_params
-        self._prepared = prepare(model_id, Preparation(max_params=max_params))
-        self._state = ModuleState(self._prepared.module)
+        self._reruns = Reruns(model_id, max_params, deadline or Deadline())
+        self._prepared, self._state, recording = self._reruns.begin()
         self._own = self._prepared.sizes
         table = choose_table(self._prepared.model.modalities or (), self._own)
-        recording = run_again(self._prepared, self._state, Deadline())
         self._prefix = None if num_ops is None else find_prefix(recording.calls, recording.results, num_ops)
         self._op_names = recording.graph.op_names
         program = Program(recording.graph, False, True)
@@ -119,10 +93,10 @@ class Chooser:
         raises `SubjectError`."""
         if self._prefix is not None:
             try:
-                return Program(run_again(prepared, state, self._deadline, self._prefix).graph, True, True)
+                return Program(self._reruns.trace(prepared, state, self._prefix).graph, True, True)
             except OpsDiffer:
                 pass
-        graph = run_again(prepared, state, self._deadline).graph
+        graph = self._reruns.trace(prepared, state).graph
         return Program(graph, False, graph.op_names == self._op_names)
 
     def choose(self, config: int) -> Choice | SubjectError:
@@ -196,9 +170,7 @@ class Chooser:
     def _trace(self, config: int, candidate: _Candidate) -> Choice | SubjectError:
         try:
             if candidate.is_rebuilt:
-                resize = Resize(self._own, candidate.sizes)
-                prepared = prepare(self._model_id, Preparation(max_params=self._max_params, resize=resize))
-                state = ModuleState(prepared.module)
+                prepared, state = self._reruns.build(Resize(self._own, candidate.sizes))
             elif self._prepared.with_sizes is None:
                 return SubjectError(self._model_id, Reason.SHAPE_REFUSED, "its source makes inputs of one size alone")
             else:

@@ -21,9 +21,10 @@ from extract.graph import Graph
 from extract.model_ref import ModelRef
 from extract.module_state import ModuleState
 from extract.program_prefix import first_ops
+from extract.reruns import Deadline
 from extract.shape_configs import CONFIGS, DTYPES, HELD_OUT, Sizes
 from extract.sources import Inputs, Prepared
-from extract.variant_choice import Choice, Chooser, Deadline, Program
+from extract.variant_choice import Choice, Chooser, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ def trace_variants(
     After `max_seconds` no more traces begin and what is left is missing, `timeout`; None: no bound. Which row of
     `batch_only` stands in for a refused one depends on the rows before it: equal calls give equal variants.
 
-    Raises `SubjectError` where the model has no graph on meta tensors at its own sizes: a program that depends on
-    values (`data_dependent`) has no variants, since another size may take another branch.
+    A program that depends on values is traced on real tensors (`extract.reruns`): its rows are the branches that these
+    take. Raises `SubjectError` where the model has no graph at its own sizes.
     """
     started = time.perf_counter()
     deadline = Deadline(max_seconds)

@@ -7,7 +7,7 @@ custom ops): half precision takes seconds on a CPU. Random numbers of torch go o
 program that draws some differs from itself. Memory that it asks for and does not write (`torch.empty`) holds 0 in the
 first run and 1 in the second: it differs always. What it writes into counts as operand as it was before.
 
-Products of float16 are summed in float32 (`passbench.wide_products`). Tensors without elements are no outputs here: any
+Products of float16 are summed in float32 (`extract.wide_products`). Tensors without elements are no outputs here: any
 submission passes for them. Call it in a process that may die.
 """
 
@@ -27,9 +27,9 @@ from extract.failure import describe, is_starved
 from extract.graph import Graph, Node
 from extract.operands import OperandRecipe
 from extract.replay import replay
+from extract.wide_products import WideProducts
 from passbench.instance_check import NUM_DRAWS, Degenerate, InstanceCheck, null_reason
 from passbench.null_submissions import NullLevels, sample
-from passbench.wide_products import WideProducts
 from profiles.comparison import compare, has_nan
 from profiles.instance_run import instance_recipe, make_operands
 from profiles.operand_pool import copy_operands

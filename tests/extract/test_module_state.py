@@ -91,3 +91,15 @@ def test_a_cast_begins_from_the_buffers_that_were_there_before_another_cast() ->
     state.restore()
     module.to(torch.bfloat16)
     assert module.positions.dtype is torch.bfloat16 and torch.isfinite(module.positions).all()
+
+
+def test_cast_parameters_are_what_they_were() -> None:
+    module = torch.nn.Linear(3, 2)
+    weight, values = module.weight, module.weight.detach().clone()
+    state = ModuleState(module)
+    module.to(torch.bfloat16)
+    half = ModuleState(module)
+    state.restore()
+    assert module.weight is weight and torch.equal(module.weight, values)
+    half.restore()
+    assert module.weight.dtype is torch.bfloat16

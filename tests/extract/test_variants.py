@@ -122,10 +122,23 @@ def test_a_variant_ends_at_what_no_kernel_takes_in_its_dtype() -> None:
     assert half.graph.op_names == own.graph.op_names[:11]
 
 
-def test_a_model_whose_program_follows_values_has_no_variants() -> None:
+def test_a_program_that_follows_values_is_traced_on_real_tensors_at_each_size() -> None:
+    traces = trace_variants("transformers/vits", configs=(0, 1), held_out=False)
+    graphs = by_key(traces)
+    own = trace_model("transformers/vits")
+    assert own.tensor_mode == "real"
+    assert graphs[0, "float32"].graph == own.graph
+    assert not traces.missing and all(variant.has_same_ops for variant in traces.variants)
+    assert variant_sizes(traces)[1] == {"batch": 2, "sequence": 32}
+    for (config, dtype), variant in graphs.items():
+        (weight,) = [meta for meta in variant.graph.tensors if meta.original_name == "text_encoder.embed_tokens.weight"]
+        assert (weight.dtype, variant.graph.nodes[0].outputs[0].shape[0]) == (dtype, config + 1)
+
+
+def test_a_program_that_no_tensors_carry_has_no_variants() -> None:
     with pytest.raises(SubjectError) as error:
-        trace_variants("transformers/vits")
-    assert error.value.reason is Reason.DATA_DEPENDENT
+        trace_variants("transformers/fastspeech2_conformer_with_hifigan")
+    assert error.value.reason is Reason.FORWARD_FAILED
 
 
 def test_after_the_time_allowed_the_rest_is_missing() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from passbench.wide_products import WideProducts
+from extract.wide_products import WideProducts
 
 Program = Callable[..., torch.Tensor]
 PRODUCTS: dict[str, tuple[Program, list[tuple[int, ...]]]] = {
