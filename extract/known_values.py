@@ -11,7 +11,8 @@ zeros and with ones for what is unknown, and what is equal in both is known.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -47,6 +48,7 @@ class KnownValues:
         self._next = 0
         self._values: dict[Ref, torch.Tensor] = {}
         self._partial: dict[Ref, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._sharing: defaultdict[int, set[Ref]] = defaultdict(set)  # by address; the refs may have been forgotten
         self._num_lifted = 0
 
     def of(self, ref: Ref) -> torch.Tensor | None:
@@ -63,7 +65,7 @@ class KnownValues:
         for index in range(self._num_lifted, len(self._lifted)):
             known = self._lifted[index].known
             if known is not None and known.numel() <= MAX_ELEMENTS:
-                self._values[TensorRef(index)] = known.clone()
+                self._keep(TensorRef(index), known.clone())
         self._num_lifted = len(self._lifted)
         for index in range(self._next, len(self._nodes)):
             self._follow(index, self._nodes[index])
@@ -89,7 +91,7 @@ class KnownValues:
         if node.op in _UNINITIALISED:
             made = self._execute(node) if _is_small(node) and not list(node.refs()) else None
             if isinstance(made, torch.Tensor):
-                self._partial[OpRef(index)] = (made, torch.zeros(made.shape, dtype=torch.bool))
+                self._store_partial(OpRef(index), made, torch.zeros(made.shape, dtype=torch.bool))
             return True
         if node.op in _JOINS and not all(ref in self._values for ref in node.refs()):
             return self._follow_join(index, node)
@@ -99,8 +101,7 @@ class KnownValues:
         others_known = all(ref in self._values for ref in node.refs() if ref != touched[0])
         is_part = node.op in _PARTS and not any(isinstance(arg, TorchConstant) for arg in node.args)
         if is_part and others_known and touched == [node.args[0]]:
-            halves = self._partial[touched[0]]
-            parts = [run_node(node, {**self._values, touched[0]: half}.__getitem__, _CPU) for half in halves]
+            parts = [run_node(node, self._with(touched[0], half), _CPU) for half in self._partial[touched[0]]]
             self._store_partial(OpRef(index), parts[0], parts[1])
             return True
         if node.op == "setitem" and touched == [node.args[0]] and self._write(touched[0], node):
@@ -134,9 +135,10 @@ class KnownValues:
     def _store_partial(self, ref: Ref, value: Any, mask: Any) -> None:
         if isinstance(value, torch.Tensor):
             if mask.all():
-                self._values[ref] = value
+                self._keep(ref, value)
             else:
                 self._partial[ref] = (value, mask)
+                self._sharing[_address(value)].add(ref)
         elif isinstance(ref, OpRef):
             for position, halves in enumerate(zip(value, mask, strict=True)):
                 self._store_partial(OpRef(ref.index, (*ref.path, position)), *halves)
@@ -176,7 +178,7 @@ class KnownValues:
 
     def _store(self, ref: OpRef, returned: Any) -> None:
         if isinstance(returned, torch.Tensor):
-            self._values[ref] = returned
+            self._keep(ref, returned)
         elif isinstance(returned, tuple | list):
             for position, element in enumerate(returned):
                 self._store(OpRef(ref.index, (*ref.path, position)), element)
@@ -187,13 +189,23 @@ class KnownValues:
         written = self._values.get(ref) if partial is None else partial[0]
         if written is None:
             return
-        storage = written.untyped_storage().data_ptr()
-        for other in [key for key, value in self._values.items() if value.untyped_storage().data_ptr() == storage]:
-            del self._values[other]
-        for other in [
-            key for key, halves in self._partial.items() if halves[0].untyped_storage().data_ptr() == storage
-        ]:
-            del self._partial[other]
+        address = _address(written)
+        for other in self._sharing.pop(address):
+            if other in self._values and _address(self._values[other]) == address:
+                del self._values[other]
+            if other in self._partial and _address(self._partial[other][0]) == address:
+                del self._partial[other]
+
+    def _keep(self, ref: Ref, value: torch.Tensor) -> None:
+        self._values[ref] = value
+        self._sharing[_address(value)].add(ref)
+
+    def _with(self, ref: Ref, value: torch.Tensor) -> Callable[[Ref], torch.Tensor]:
+        return lambda asked: value if asked == ref else self._values[asked]
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def _is_small(node: Node) -> bool:
