@@ -39,7 +39,8 @@ def generalize(
 ) -> None:
     """Make every mined subgraph in 10 shapes and 3 dtypes, by tracing its model again at each.
 
-    Run it again to go on where it stopped. Nothing is computed: models have no weights here.
+    Run it again to go on where it stopped. Models have no weights here and nothing is computed, but for those whose
+    programs depend on values: they run, with random weights.
     """
     reporter = reporter_for(Console(stderr=True))
     stop_on_signals()
