@@ -53,8 +53,9 @@ _SPARE_SECONDS = 120.0  # beside the traces: building, cutting, hashing; after i
 class GeneralizeSummary:
     """Figures of one run: subgraphs and instances made now, graphs that failed and that are left (for a bound).
 
-    Then what stands: subgraphs that have none, the others as rows of `storage/sql/generalize_summary.sql`, and why
-    instances are missing as rows of `generalize_reasons.sql`. `seconds` is wall time.
+    Then what stands: subgraphs that have none, graphs that failed at any time, the other subgraphs as rows of
+    `storage/sql/generalize_summary.sql`, and why instances are missing as rows of `generalize_reasons.sql`. `seconds`
+    is wall time.
     """
 
     corpus: str
@@ -63,6 +64,7 @@ class GeneralizeSummary:
     num_failed: int
     num_left: int
     num_without: int
+    num_failed_graphs: int
     domains: tuple[dict[str, Any], ...]
     reasons: tuple[dict[str, Any], ...]
     seconds: float
@@ -100,13 +102,15 @@ def generalize(
         if opened.is_fragmented():
             opened.compact()
         opened.write_catalogue()
+        (without,) = run_query(opened, "generalize_left")
         return GeneralizeSummary(
             str(opened.root),
             sum(report.num_subgraphs for report in reports),
             sum(report.num_instances for report in reports),
             sum(len(report.failed) for report in reports),
             num_left,
-            run_query(opened, "generalize_left")[0]["num_subgraphs"],
+            without["num_subgraphs"],
+            without["num_failed_graphs"],
             tuple(run_query(opened, "generalize_summary")),
             tuple(run_query(opened, "generalize_reasons")),
             time.monotonic() - started,

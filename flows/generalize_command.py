@@ -28,7 +28,11 @@ def generalize(
     limit: Annotated[int | None, typer.Option(help="Graphs at most.", min=1)] = None,
     workers: Annotated[int | None, typer.Option(help="Children; default one per CPU.", min=1, max=MAX_WORKERS)] = None,
     max_bytes: Annotated[
-        int, typer.Option(help="Leave out instances that move more bytes, operands read and results written.")
+        int,
+        typer.Option(
+            help="Leave out, for good, instances that move more bytes (operands read, results written): a later run "
+            "does not make them."
+        ),
     ] = MAX_BYTES,
     max_params: Annotated[int | None, typer.Option(help="Leave out larger models (elements).", min=1)] = None,
     model_seconds: Annotated[
@@ -72,12 +76,16 @@ def _check(
     from storage.errors import UsageError
 
     check_bounds(max_bytes, max_params, model_seconds)
-    check_kinds(kinds)
+    wanted = check_kinds(kinds)
     with Corpus.open(corpus, write=True) as opened:
         if models is not None:
             check_listed(opened, models)
         if not opened.manifest().shards("subgraphs"):
             raise UsageError(f"{corpus} has no subgraphs", f"mine them first: passnet mine --corpus {corpus}")
+        mined = set(opened.read("subgraphs", ["kind"]).column("kind").unique().to_pylist())
+        if not mined & set(wanted):
+            remedy = f"mine some: passnet mine --kinds {kinds} --corpus {corpus} (fusible: passnet curves before it)"
+            raise UsageError(f"{corpus} has no subgraphs of --kinds {kinds}", remedy)
 
 
 def _run(reporter: Reporter, *, corpus: str, **parameters: object) -> GeneralizeSummary:
@@ -91,16 +99,26 @@ def _show(summary: GeneralizeSummary) -> None:
     title = f"subgraphs generalized in {summary.corpus}, by domain of the models (shares: of the data-dependent ones)"
     _print(summary.domains, title)
     _print(summary.reasons, "instances that are missing, and why")
-    failed = f", {summary.num_failed:,} graphs failed" if summary.num_failed else ""
-    left = f", {summary.num_left:,} graphs left" if summary.num_left else ""
+    failed, left = (
+        f", {count:,} graph{'s' if count > 1 else ''} {what}" if count else ""
+        for count, what in ((summary.num_failed, "failed"), (summary.num_left, "left"))
+    )
     made = f"{summary.num_instances:,} instances of {summary.num_subgraphs:,} subgraphs"
     typer.echo(f"{made} made now in {summary.seconds:.1f} s{failed}{left}")
     if summary.num_without and not summary.num_left:
-        why = f"--corpus {summary.corpus} \"SELECT subject, reason, detail FROM failures WHERE step = 'generalize'\""
-        typer.echo(f"{summary.num_without:,} subgraphs have none, their models failed: `passnet sql {why}`")
-        typer.echo("try them again with --retry-failed, perhaps with other bounds")
+        typer.echo(f"{summary.num_without:,} subgraphs have none: {_why_none(summary)}")
     example = "SELECT instance_sha256, subgraph_sha256 FROM instances LIMIT 10"
     typer.echo(f'next: passnet sql --corpus {summary.corpus} "{example}", and passnet show of one of these')
+
+
+def _why_none(summary: GeneralizeSummary) -> str:
+    if not summary.num_failed_graphs:
+        return "they are of other kinds, or of other models, than this run was asked for"
+    why = (
+        f"--corpus {summary.corpus} \"SELECT subject, reason, detail FROM current_failures WHERE step = 'generalize'\""
+    )
+    graphs = f"{summary.num_failed_graphs:,} graph{'s' if summary.num_failed_graphs > 1 else ''}"
+    return f"{graphs} failed (passnet sql {why}); try again with --retry-failed, perhaps with other bounds"
 
 
 def _print(rows: tuple[dict[str, Any], ...], title: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _HASH_SHOWN = 16
 _ROWS_SHOWN = 40
 _MAX_DIGITS = 9
+_MAX_ELEMENTS = 2**63 - 1  # torch counts in int64
 
 
 def find_instance(corpus: Corpus, prefix: str) -> str | None:
@@ -94,8 +96,10 @@ def show_at(corpus: Corpus, prefix: str, at: str) -> None:
     rows = run_query(corpus, "show_generalization", {"subgraph_sha256": prefix})
     if len(rows) != 1:
         listed = f"passnet sql --corpus {corpus.root} 'SELECT subgraph_sha256 FROM generalizations'"
-        remedy = f"give the hash of one, see `{listed}`"
-        raise UsageError(f"{prefix!r} means {len(rows)} generalized subgraphs", remedy)
+        make = f"; passnet generalize --corpus {corpus.root} makes what is missing" if not rows else ""
+        raise UsageError(
+            f"{prefix!r} means {len(rows)} generalized subgraphs", f"give the hash of one, see `{listed}`{make}"
+        )
     (row,) = rows
     if row["expressions"] is None:
         why = ": ".join(filter(None, (row["symbolic_reason"], row["symbolic_detail"])))
@@ -107,6 +111,9 @@ def show_at(corpus: Corpus, prefix: str, at: str) -> None:
     except ExpressionError as error:
         remedy = f"see `passnet show --corpus {corpus.root} {prefix}` for axes and constraints"
         raise UsageError(f"--at {at}: {error}", remedy) from error
+    largest = max((math.prod(meta.shape) for meta in graph.tensors), default=0)
+    if largest > _MAX_ELEMENTS:
+        raise UsageError(f"--at {at}: an operand would have {largest:,} elements", "ask for smaller sizes")
     for line in commented_text(render(graph), _comments(graph)):
         typer.echo(line)
 
@@ -134,9 +141,13 @@ def _sizes(text: str) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for part in text.split(","):
         axis, _, size = (word.strip() for word in part.partition("="))
-        is_size = size.isascii() and size.isdecimal() and len(size) <= _MAX_DIGITS and int(size) >= 1
-        if axis not in AXES or axis in sizes or not is_size:
-            raise UsageError(f"--at {text}: {part.strip()!r} is no size", f"write AXIS=SIZE, axes: {', '.join(AXES)}")
+        form = f"write AXIS=SIZE, axes: {', '.join(AXES)}"
+        if axis not in AXES:
+            raise UsageError(f"--at {text!r}: {part.strip()!r} names no axis", form)
+        if axis in sizes:
+            raise UsageError(f"--at {text!r}: {axis} is given twice", form)
+        if not (size.isascii() and size.isdecimal() and len(size) <= _MAX_DIGITS and int(size) >= 1):
+            raise UsageError(f"--at {text!r}: {size[:20]!r} is no size of 1 to {10**_MAX_DIGITS - 1:,}", form)
         sizes[axis] = int(size)
     return sizes
 

@@ -45,7 +45,7 @@ def generalized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert killed.returncode == -signal.SIGKILL
     one = passnet(*command, str(folder / "whole"), "--limit", "1")
     assert one.returncode == 0, one.stderr
-    assert "graphs left" in one.stdout
+    assert "1 graph left" in one.stdout
     for name in ("corpus", "whole"):
         done = passnet(*command, str(folder / name))
         assert done.returncode == 0, done.stderr
@@ -107,7 +107,7 @@ def test_bounds_that_leave_a_model_out_are_for_one_run(tmp_path: Path) -> None:
     for bound in (("--max-params", "10"), ("--model-seconds", "0.001")):
         left_out = passnet(*command, *bound)
         assert left_out.returncode == 0, left_out.stderr
-        assert "of 0 subgraphs" in left_out.stdout and "1 graphs failed" in left_out.stdout
+        assert "of 0 subgraphs" in left_out.stdout and "1 graph failed" in left_out.stdout
     again = passnet(*command)
     assert "of 0 subgraphs" in again.stdout and "subgraphs have none" in again.stdout
     retried = passnet(*command, "--retry-failed")
@@ -127,7 +127,7 @@ def test_a_model_that_is_gone_gives_way_to_the_next_that_has_the_graph(tmp_path:
     assert passnet("mine", "--kinds", "classical", "--workers", "1", "--corpus", str(path)).returncode == 0
     done = passnet("generalize", "--workers", "1", "--corpus", str(path))
     assert done.returncode == 0, done.stderr
-    assert "1 graphs failed" in done.stdout
+    assert "1 graph failed" in done.stdout
     with Corpus.open(path) as corpus:
         (failure,) = corpus.read("failures").to_pylist()
         assert (failure["step"], failure["reason"]) == ("generalize", "unknown_model")
@@ -149,6 +149,7 @@ def renamed(table: pa.Table, model_id: str) -> pa.Table:
         (["generalize", "--max-bytes", "9" * 26], "is too large"),
         (["generalize", "--max-params", "9" * 26], "is too large"),
         (["generalize", "--models", "none.txt"], "none.txt"),
+        (["generalize", "--kinds", "fusible"], "has no subgraphs of --kinds fusible"),
     ],
 )
 def test_bad_input_is_one_line(
