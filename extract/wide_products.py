@@ -27,18 +27,16 @@ class WideProducts(TorchFunctionMode):
         kwargs = kwargs or {}
         if getattr(func, "__name__", "") not in _PRODUCTS or "out" in kwargs:
             return func(*args, **kwargs)
-        is_half = False
+        dtypes: set[torch.dtype] = set()
+        tree_map_only(torch.Tensor, lambda tensor: dtypes.add(tensor.dtype), (args, kwargs))
+        if {dtype for dtype in dtypes if dtype.is_floating_point} != {torch.float16}:
+            return func(*args, **kwargs)  # mixed ones raise, as they would
+        args, kwargs = tree_map_only(torch.Tensor, _widen, (args, kwargs))
+        return tree_map_only(torch.Tensor, _narrow, func(*args, **kwargs))
 
-        def widen(tensor: torch.Tensor) -> torch.Tensor:
-            nonlocal is_half
-            if tensor.dtype is not torch.float16:
-                return tensor
-            is_half = True
-            return tensor.float()
 
-        args, kwargs = tree_map_only(torch.Tensor, widen, (args, kwargs))
-        returned = func(*args, **kwargs)
-        return tree_map_only(torch.Tensor, _narrow, returned) if is_half else returned
+def _widen(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.float() if tensor.dtype is torch.float16 else tensor
 
 
 def _narrow(tensor: torch.Tensor) -> torch.Tensor:

@@ -54,3 +54,9 @@ def test_other_dtypes_and_other_ops_are_torchs_own(dtype: torch.dtype) -> None:
         with WideProducts():
             found = call()
         assert torch.equal(found, call()) and found.dtype == call().dtype
+
+
+def test_products_of_mixed_types_raise_as_they_would() -> None:
+    x, weight, bias = torch.ones(1, 2, 5), torch.ones(3, 2, 1), torch.ones(3)
+    with WideProducts(), pytest.raises(RuntimeError, match="should be the same"):
+        torch.conv1d(x, weight, bias.half())
