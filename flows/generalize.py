@@ -46,6 +46,7 @@ _WORKER = "tasks.generalize_worker"
 _GRAPHS_PER_SHARD = 4  # some half a minute of a worker
 _SHARDS_WAITING = 24  # done while one takes long, and lost with it by a kill: the largest models take ten minutes
 _RECYCLE_BYTES = 5 * GIB // 2  # a child holds 1.4 GiB once it has loaded what models import, which takes it 15 s
+_RESIDENT_BYTES = 6 * GIB  # a model on real tensors, at a batch of 12 (OneFormer: over 4)
 _SPARE_SECONDS = 120.0  # beside the traces: building, cutting, hashing; after it the child is killed
 
 
@@ -131,7 +132,7 @@ def generalize_missing(
     Runs within a flow.
     """
     seconds = job.model_seconds + _SPARE_SECONDS
-    limits = Limits(seconds=seconds, resident_bytes=4 * GIB, recycle_bytes=_RECYCLE_BYTES)
+    limits = Limits(seconds=seconds, resident_bytes=_RESIDENT_BYTES, recycle_bytes=_RECYCLE_BYTES)
     pool = SandboxPool(num_workers, limits=limits, worker=_WORKER)
     session = GeneralizeSession(corpus, pool, job, _advance(reporter))
     reports: list[GeneralizeReport] = []
