@@ -84,7 +84,7 @@ def disagreement(expected: Sequence[torch.Tensor], outputs: Sequence[torch.Tenso
 
     That is the largest difference over the largest magnitude, output by output. Values beyond half of the dtype's range
     (a mask's lowest value is each dtype's own) must only be there on both sides. Infinite where shapes, integers or
-    those places differ, where a side is not a number, or where one is infinite and the other is not the same.
+    those places differ, or where one side is not finite.
     """
     limits = torch.finfo(getattr(torch, dtype))
     if len(expected) != len(outputs):
@@ -138,10 +138,7 @@ def _distance(expected: torch.Tensor, got: torch.Tensor, most: float) -> float:
     wide = torch.complex128 if expected.is_complex() else torch.float64
     left, right = expected.to(wide), got.to(wide)
     beyond = left.abs() > most
-    if left.isnan().any() or right.isnan().any() or not torch.equal(beyond, right.abs() > most):
-        return math.inf
-    infinite = left.isinf() | right.isinf()
-    if not torch.equal(left[infinite], right[infinite]):
+    if not (left.isfinite().all() and right.isfinite().all() and torch.equal(beyond, right.abs() > most)):
         return math.inf
     gaps, sizes = (left - right).abs()[~beyond], left.abs()[~beyond]
     return float(gaps.max() / sizes.max().clamp_min(1e-30)) if gaps.numel() else 0.0

@@ -138,10 +138,7 @@ def test_what_is_steep_or_leaves_the_range_of_half_precision_is_finite_and_agree
         ([1.0, torch.finfo(torch.float32).min], [1.0, torch.finfo(torch.float16).min], 0.0),
         ([1.0, torch.finfo(torch.float32).min], [1.0, 5.0], math.inf),
         ([1.0, 2.0], [1.0, math.nan], math.inf),
-        ([1.0, math.inf], [1.0, math.inf], 0.0),  # a program that writes it
-        ([1.0, math.inf], [1.0, -math.inf], math.inf),
-        ([1.0, 1e30], [1.0, math.inf], math.inf),
-        ([1.0, math.inf], [1.0, 65504.0], math.inf),
+        ([1.0, math.inf], [1.0, math.inf], math.inf),
         ([1, 2], [1, 2], 0.0),
         ([1, 2], [1, 3], math.inf),
         ([1.0, 2.0], [1, 2], math.inf),
