@@ -28,19 +28,7 @@ _BY_DIM = {
     **dict.fromkeys(("index_copy_", "index_fill", "index_fill_"), "index"),
     "take_along_dim": "indices",
 }
-_TAKES_SIZES = (
-    "view",
-    "reshape",
-    "expand",
-    "new_zeros",
-    "new_ones",
-    "new_empty",
-    "new_full",
-    "zeros",
-    "ones",
-    "empty",
-    "full",
-)
+_TAKES_SIZES = frozenset("view reshape expand new_zeros new_ones new_empty new_full zeros ones empty full".split())
 _TAKES_REGIONS = frozenset(f"torchvision.{name}" for name in ("roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool"))
 
 
